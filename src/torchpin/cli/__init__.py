@@ -1,0 +1,1 @@
+"""Floor 6: one thin module a command."""

@@ -1,0 +1,1 @@
+"""Floor 2: does a build run on a target?"""

@@ -1,0 +1,1 @@
+"""Floor 4: findings as text, JSON, SARIF, GitHub annotations."""

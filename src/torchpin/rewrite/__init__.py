@@ -1,0 +1,1 @@
+"""Floor 4: plans become minimal edits, edits become files."""

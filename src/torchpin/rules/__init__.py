@@ -1,0 +1,1 @@
+"""Floor 3: rules turn selections and verdicts into findings."""
