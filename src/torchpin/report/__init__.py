@@ -1,1 +1,4 @@
-"""Floor 4: findings as text, JSON, SARIF, GitHub annotations."""
+"""Floor 4: findings, selections, plans and builds as text, JSON, SARIF, GitHub annotations.
+
+Every module takes plain values and returns text; the command line prints it.
+"""

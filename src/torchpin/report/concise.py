@@ -1,0 +1,20 @@
+"""One line a finding: ``path:line:column: CODE message``."""
+
+from __future__ import annotations
+
+from torchpin.report.model import CheckView, Locator, has_edits
+from torchpin.report.style import Style, clean
+from torchpin.report.text import summary
+
+
+def render(view: CheckView, style: Style) -> str:
+    """Return the report with its closing line; ``[*]`` marks what ``fix`` mends."""
+    locator = Locator()
+    lines: list[str] = []
+    for finding in view.findings:
+        place = locator.finding(finding)
+        where = style.paint("bold", f"{clean(finding.path)}:{place.line}:{place.column}")
+        code = style.paint(finding.severity, finding.code)
+        star = f" {style.paint('good', '[*]')}" if has_edits(finding, unsafe=False) else ""
+        lines.append(f"{where}: {code}{star} {clean(finding.message)}\n")
+    return "".join(lines) + summary(view, style)

@@ -1,0 +1,39 @@
+"""Workflow commands of GitHub Actions: an annotation a finding."""
+
+from __future__ import annotations
+
+from torchpin.report.model import CheckView, Locator
+from torchpin.report.style import clean
+
+_LEVEL = {"error": "error", "warning": "warning", "info": "notice"}
+
+
+def render(view: CheckView) -> str:
+    """Return one ``::error file=…::message`` line a finding, escaped as the runner reads it."""
+    locator = Locator()
+    lines: list[str] = []
+    for finding in view.findings:
+        place = locator.finding(finding)
+        fields = [f"file={_property(clean(finding.path))}"]
+        if finding.document is not None:
+            fields += [f"line={place.line}", f"endLine={place.end_line}"]
+            if place.line == place.end_line:
+                # The runner refuses columns for a range of several lines.
+                fields += [f"col={place.column}", f"endColumn={place.end_column}"]
+        fields.append(f"title={_property(f'{finding.code} {finding.name}')}")
+        text = [clean(finding.message)]
+        text += [f"because: {clean(b.text)} [{b.evidence}]" for b in finding.because]
+        if finding.fix is not None:
+            text.append(f"fix ({finding.fix.safety}): {clean(finding.fix.message)}")
+        lines.append(
+            f"::{_LEVEL[finding.severity]} {','.join(fields)}::{_data(chr(10).join(text))}\n"
+        )
+    return "".join(lines)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,259 @@
+"""JSON, the stable contract: ``"version": 1`` with a schema for each command.
+
+Within a version keys may be added, never renamed, removed or given another meaning.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchpin.catalog.model import Build, Kernels
+from torchpin.judge.model import Verdict
+from torchpin.report.lines import full_versions, requirement_lines, unique
+from torchpin.report.model import CheckView, Locator, count
+from torchpin.report.style import redact
+from torchpin.resolve.model import Outcome, Plan
+from torchpin.rules.model import Finding, Fix
+from torchpin.select.model import Selection
+
+VERSION = 1
+
+
+def check(view: CheckView) -> str:
+    """Return the report of ``check`` and ``fix``."""
+    locator = Locator()
+    counts = count(view.findings, unsafe=view.unsafe_fixes)
+    return _dump(
+        {
+            "version": VERSION,
+            "catalog": {"date": view.catalog_date, "digest": view.catalog_digest},
+            "findings": [_finding(finding, locator) for finding in view.findings],
+            "summary": {
+                "files": view.files,
+                "errors": counts.errors,
+                "warnings": counts.warnings,
+                "infos": counts.infos,
+                "fixable": counts.fixable,
+            },
+        }
+    )
+
+
+def show(selections: tuple[tuple[Selection, Verdict | None], ...]) -> str:
+    """Return every selection with its verdict."""
+    locator = Locator()
+    places = _places(selections, locator)
+    return _dump(
+        {
+            "version": VERSION,
+            "selections": [
+                _selection(selection, verdict, places) for selection, verdict in selections
+            ],
+        }
+    )
+
+
+def resolve(outcome: Outcome, client: str = "pip") -> str:
+    """Return the plans, what no wheel serves, and why one plan is not enough."""
+    conflicts = [
+        {
+            "path": conflict.origin.path,
+            "line": conflict.origin.line,
+            "text": redact(conflict.text),
+            "evidence": conflict.evidence,
+            "without": conflict.without or None,
+        }
+        for conflict in outcome.explanation
+    ]
+    return _dump(
+        {
+            "version": VERSION,
+            "plans": [_plan(plan, client) for plan in outcome.plans],
+            "unserved": [
+                {
+                    "group": unserved.target.group.name,
+                    "python": _text(unserved.target.python),
+                    "gpu": unserved.gpu,
+                    "last_release": unserved.last_release,
+                    "because": unserved.because,
+                }
+                for unserved in outcome.unserved
+            ],
+            "conflicts": conflicts,
+        }
+    )
+
+
+def catalog_show(builds: tuple[Build, ...]) -> str:
+    """Return the builds that ``catalog show`` found."""
+    return _dump({"version": VERSION, "builds": [_build(build) for build in builds]})
+
+
+def _dump(value: dict[str, Any]) -> str:
+    import json
+
+    # ASCII only: the bytes are the same on every terminal, and file names that are no UTF-8
+    # stay valid JSON.
+    return json.dumps(value, indent=2) + "\n"
+
+
+def _finding(finding: Finding, locator: Locator) -> dict[str, Any]:
+    place = locator.finding(finding)
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity,
+        "path": finding.path,
+        **place._asdict(),
+        "message": redact(finding.message),
+        "package": finding.package,
+        "group": finding.group,
+        "python": finding.python,
+        "because": [
+            _because(ground.text, ground.evidence, ground.source) for ground in finding.because
+        ],
+        "related": [
+            {"path": related.path, "line": related.line, "message": redact(related.message)}
+            for related in finding.related
+        ],
+        "fix": None if finding.fix is None else _fix(finding.fix, locator),
+    }
+
+
+def _fix(fix: Fix, locator: Locator) -> dict[str, Any]:
+    return {
+        "safety": fix.safety,
+        "message": redact(fix.message),
+        "edits": [
+            {
+                "path": group.document.path,
+                **locator.place(group.document, edit.span.start, edit.span.end)._asdict(),
+                "text": redact(edit.text),
+            }
+            for group in fix.edits
+            for edit in group.edits
+        ],
+        "command": fix.command,
+    }
+
+
+def _because(text: str, evidence: str, source: str) -> dict[str, str]:
+    return {"text": redact(text), "evidence": evidence, "source": redact(source)}
+
+
+def _places(
+    selections: tuple[tuple[Selection, Verdict | None], ...], locator: Locator
+) -> dict[tuple[str, str], tuple[str, int]]:
+    """Return the place of each declared package on each target."""
+    out: dict[tuple[str, str], tuple[str, int]] = {}
+    for selection, _ in selections:
+        if selection.placed is not None:
+            document, declaration = selection.placed
+            line = locator.at(document, declaration.span.start).line
+            out.setdefault((selection.package, selection.target.text), (document.path, line))
+    return out
+
+
+def _selection(
+    selection: Selection,
+    verdict: Verdict | None,
+    places: dict[tuple[str, str], tuple[str, int]],
+) -> dict[str, Any]:
+    target = selection.target
+    # A package that another one implies stands where that one is declared.
+    named = selection.package if selection.placed is not None else selection.implied_by or ""
+    path, line = places.get((named, target.text), (None, None))
+    build = selection.build
+    because: list[dict[str, str]] = []
+    if verdict is not None:
+        because = [_because(r.text, r.evidence, r.source) for r in verdict.reasons]
+    elif selection.miss is not None:
+        miss = selection.miss
+        because = [_because(miss.message, miss.evidence, miss.source)]
+    return {
+        "path": path,
+        "line": line,
+        "package": selection.package,
+        "group": target.group.name,
+        "python": _text(target.python),
+        "platform": target.group.platform,
+        "install": None,
+        "status": selection.status,
+        "build": None
+        if build is None
+        else {
+            "version": build.full_version,
+            "channel": build.channel,
+            "index": build.home,
+            "tag": wheel_tag(selection),
+        },
+        "verdict": None if verdict is None else verdict.status,
+        "reason": redact(selection.because),
+        "implied_by": selection.implied_by,
+        "because": because,
+    }
+
+
+def wheel_tag(selection: Selection) -> str | None:
+    """Return the Python tag of the selected wheel (``cp311``, ``py3``), None if not known."""
+    build, python = selection.build, selection.target.python
+    if build is None:
+        return None
+    tags = (*build.pythons, *build.pythons_inferred)
+    if python is not None and python.tag in tags:
+        return python.tag
+    return next((tag for tag in tags if tag.startswith("py")), None)
+
+
+def _plan(plan: Plan, client: str) -> dict[str, Any]:
+    return {
+        "groups": unique(target.group.name for target in plan.targets),
+        "python": unique(str(t.python) for t in plan.targets if t.python is not None),
+        "channel": plan.channel,
+        "index": plan.home,
+        "index_url": plan.index_url,
+        "packages": full_versions(plan),
+        "requirements": list(requirement_lines(plan, client)),
+        "because": [_because(*ground) for ground in plan.because],
+    }
+
+
+def _build(build: Build) -> dict[str, Any]:
+    kernels = build.kernels
+    return {
+        "package": build.package,
+        "version": build.full_version,
+        "channel": build.channel,
+        "platform": build.platform,
+        "index": build.home,
+        "pythons": [*build.pythons, *build.pythons_inferred],
+        "pythons_inferred": list(build.pythons_inferred),
+        **_kernels(kernels),
+        "gfx": list(kernels.gfx) if kernels is not None else [],
+        "libraries": {name: _kernels(found) for name, found in build.libraries},
+        "cuda": build.cuda,
+        "glibc": build.glibc,
+        "macos": build.macos,
+        "requires": build.requires_torch,
+        "requires_python": build.requires_python,
+        "yanked": build.yanked,
+        "released": build.released,
+        "evidence": {
+            "exists": build.evidence,
+            "kernels": kernels.evidence if kernels is not None else None,
+        },
+        "source": build.source,
+    }
+
+
+def _kernels(kernels: Kernels | None) -> dict[str, list[str]]:
+    if kernels is None:
+        return {"sass": [], "ptx": []}
+    return {
+        "sass": [f"sm_{name}" for name in kernels.sass],
+        "ptx": [f"compute_{name}" for name in kernels.ptx],
+    }
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,183 @@
+"""SARIF 2.1.0, as code scanning services read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol
+
+from torchpin.report.model import CheckView, Locator, has_edits
+from torchpin.report.style import redact
+from torchpin.rules.model import Finding
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVEL = {"error": "error", "warning": "warning", "info": "note"}
+
+
+class RuleLike(Protocol):
+    """What SARIF tells about a rule (any object with these attributes)."""
+
+    @property
+    def code(self) -> str:
+        """Stable code: ``TP106``."""
+
+    @property
+    def name(self) -> str:
+        """Kebab-case name: ``discontinued-channel``."""
+
+    @property
+    def severity(self) -> str:
+        """``error``, ``warning`` or ``info``."""
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+
+    @property
+    def doc(self) -> str:
+        """The whole documentation as Markdown."""
+
+
+class _Fallback(NamedTuple):
+    code: str
+    name: str
+    severity: str
+    summary: str
+    doc: str
+
+
+def render(view: CheckView, rules: Iterable[RuleLike], version: str) -> str:
+    """Return one SARIF log with one run.
+
+    ``rules`` are all rules (their metadata goes into the log for those that fired);
+    ``version`` is torchpin's.
+    """
+    import json
+
+    known: dict[str, RuleLike] = {rule.code: rule for rule in rules}
+    fired: list[RuleLike] = [
+        known.get(code) or _Fallback(code, finding.name, finding.severity, finding.name, "")
+        for code, finding in sorted({f.code: f for f in view.findings}.items())
+    ]
+    number = {rule.code: index for index, rule in enumerate(fired)}
+    locator = Locator()
+    log = {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "torchpin",
+                        "version": version,
+                        "semanticVersion": version,
+                        "rules": [_rule(rule) for rule in fired],
+                    }
+                },
+                "automationDetails": {"id": "torchpin/check/"},
+                "columnKind": "unicodeCodePoints",
+                "properties": {
+                    "catalogDate": view.catalog_date,
+                    "catalogDigest": view.catalog_digest,
+                },
+                "results": [
+                    _result(finding, number[finding.code], locator) for finding in view.findings
+                ],
+            }
+        ],
+    }
+    return json.dumps(log, indent=2) + "\n"
+
+
+def _rule(rule: RuleLike) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "id": rule.code,
+        "name": "".join(word.capitalize() for word in rule.name.split("-")),
+        "shortDescription": {"text": rule.summary},
+        "defaultConfiguration": {"level": _LEVEL[rule.severity]},
+    }
+    if rule.doc:
+        out["fullDescription"] = {"text": rule.summary}
+        out["help"] = {"text": rule.doc, "markdown": rule.doc}
+    return out
+
+
+def _result(finding: Finding, index: int, locator: Locator) -> dict[str, Any]:
+    text = [redact(finding.message)]
+    text += [f"because: {redact(ground.text)} [{ground.evidence}]" for ground in finding.because]
+    if finding.fix is not None:
+        text.append(f"fix ({finding.fix.safety}): {redact(finding.fix.message)}")
+    place = locator.finding(finding)
+    out: dict[str, Any] = {
+        "ruleId": finding.code,
+        "ruleIndex": index,
+        "level": _LEVEL[finding.severity],
+        "message": {"text": "\n".join(text)},
+        "locations": [_location(finding.path, _region(*place))],
+    }
+    if finding.related:
+        out["relatedLocations"] = [
+            {
+                "id": number,
+                "message": {"text": redact(related.message)},
+                **_location(related.path, {"startLine": max(1, related.line)}),
+            }
+            for number, related in enumerate(finding.related)
+        ]
+    if has_edits(finding, unsafe=True) and finding.fix is not None:
+        out["fixes"] = [
+            {
+                "description": {"text": f"{finding.fix.safety}: {redact(finding.fix.message)}"},
+                "artifactChanges": [
+                    {
+                        "artifactLocation": {"uri": _uri(group.document.path)},
+                        "replacements": [
+                            {
+                                "deletedRegion": _region(
+                                    *locator.place(group.document, *edit.span)
+                                ),
+                                "insertedContent": {"text": redact(edit.text)},
+                            }
+                            for edit in group.edits
+                        ],
+                    }
+                    for group in finding.fix.edits
+                ],
+            }
+        ]
+    properties = {
+        key: value
+        for key, value in (
+            ("package", finding.package),
+            ("group", finding.group),
+            ("python", finding.python),
+        )
+        if value is not None
+    }
+    if properties:
+        out["properties"] = properties
+    return out
+
+
+def _location(path: str, region: dict[str, int]) -> dict[str, Any]:
+    return {"physicalLocation": {"artifactLocation": {"uri": _uri(path)}, "region": region}}
+
+
+def _region(line: int, column: int, end_line: int, end_column: int) -> dict[str, int]:
+    return {
+        "startLine": line,
+        "startColumn": column,
+        "endLine": end_line,
+        "endColumn": end_column,
+    }
+
+
+def _uri(path: str) -> str:
+    """Return ``path`` as a URI reference; absolute paths become ``file:`` URIs."""
+    import os
+    from urllib.parse import quote
+
+    text = quote(os.fsencode(path.replace(os.sep, "/")), safe="/:" if os.sep == "\\" else "/")
+    if os.path.isabs(path):
+        return f"file://{text}" if text.startswith("/") else f"file:///{text}"
+    # A first segment with a colon would read as a scheme; quote() has escaped it on POSIX.
+    return text.removeprefix("./")

@@ -1,0 +1,101 @@
+"""Text that is safe on a terminal: colours by hand, no control characters, no credentials."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_CODES = {
+    "error": "1;31",
+    "warning": "1;33",
+    "info": "1;36",
+    "bold": "1",
+    "dim": "2",
+    "good": "32",
+    "bad": "31",
+    "blue": "1;34",
+}
+
+_USERINFO = re.compile(r"(?i)(?<=://)[^/\s@'\"<>]+(?=@)")
+_SECRET = re.compile(
+    r"(?i)(?<=[?&])((?:[a-z_-]*(?:token|key|secret|password|signature|sig|auth))=)[^&\s#'\"]+"
+)
+_VARIABLES = re.compile(r"(?:\$\{[A-Z0-9_]+\}|:)+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+class Style(NamedTuple):
+    """How to paint; ``color`` False gives plain text."""
+
+    color: bool
+
+    def paint(self, word: str, text: str) -> str:
+        """Return ``text`` in the colour of ``word``: a severity, ``bold``, ``dim``, ``good`` …"""
+        return f"\x1b[{_CODES[word]}m{text}\x1b[0m" if self.color and text else text
+
+
+PLAIN = Style(color=False)
+
+
+def secrets(text: str) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of ``text`` that hold credentials of a URL.
+
+    User and password before ``@`` and query values named like a token count;
+    a part that consists of ``${VARIABLES}`` only is no secret.
+    """
+    if "://" not in text:
+        return ()
+    found = [match.span() for match in _USERINFO.finditer(text)]
+    found += [(match.end(1), match.end()) for match in _SECRET.finditer(text)]
+    return tuple(
+        sorted((start, end) for start, end in found if not _VARIABLES.fullmatch(text, start, end))
+    )
+
+
+def redact(text: str) -> str:
+    """Return ``text`` with the credentials of every URL in it replaced by ``****``."""
+    out: list[str] = []
+    at = 0
+    for start, end in secrets(text):
+        if start < at:
+            continue
+        out += (text[at:start], "****")
+        at = end
+    return "".join((*out, text[at:])) if out else text
+
+
+def visible(text: str) -> str:
+    """Return ``text`` on one line: line ends become blanks, control characters are escaped."""
+    text = " ".join(text.splitlines()) if "\n" in text or "\r" in text else text
+    return _CONTROL.sub(lambda match: _escape(match.group()), text)
+
+
+def clean(text: str) -> str:
+    """Return ``text`` redacted and visible: what every line of a report goes through."""
+    return visible(redact(text))
+
+
+def cell(character: str) -> str:
+    """Return what stands for one character of a source line in a code frame."""
+    if character == "\t":
+        return "    "
+    return _escape(character) if _CONTROL.match(character) else character
+
+
+def width(text: str) -> int:
+    """Return how many terminal columns ``text`` takes."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(
+        0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
+        for character in text
+    )
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    if character == "\t":
+        return " "
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -1,0 +1,193 @@
+"""Text reports of ``show``, ``resolve`` and ``catalog show``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchpin.catalog.model import Build, Kernels
+from torchpin.judge.model import Verdict
+from torchpin.report.lines import requirement_lines, unique
+from torchpin.report.model import Locator, plural
+from torchpin.report.style import Style, clean, width
+from torchpin.resolve.model import Outcome, Plan
+from torchpin.select.model import Selection
+
+_VERDICT_COLOR = {
+    "runs": "good",
+    "runs-via-ptx": "warning",
+    "partly": "warning",
+    "fails": "error",
+    "unknown": "dim",
+}
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table with blanks between columns (no colours: widths count)."""
+    widths = [max(width(row[column]) for row in (header, *rows)) for column in range(len(header))]
+    return [
+        "  ".join(
+            cell + " " * (size - width(cell)) for cell, size in zip(row, widths, strict=True)
+        ).rstrip()
+        for row in (header, *rows)
+    ]
+
+
+def show(selections: tuple[tuple[Selection, Verdict | None], ...], style: Style) -> str:
+    """Return what would be installed: a block a file and target, with the reasons."""
+    locator = Locator()
+    blocks: dict[str, list[str]] = {}
+    path = ""
+    for selection, verdict in selections:
+        target = selection.target
+        if selection.placed is not None:
+            path = selection.placed.document.path
+        title = f"{clean(path)} on {clean(target.text)} ({target.group.platform})"
+        blocks.setdefault(title, []).extend(_selection(selection, verdict, locator, style))
+    if not blocks:
+        return "Nothing of the PyTorch family is asked for here.\n"
+    out: list[str] = []
+    for title, lines in blocks.items():
+        out += (style.paint("bold", title), *lines, "")
+    return "\n".join(out)
+
+
+def _selection(
+    selection: Selection, verdict: Verdict | None, locator: Locator, style: Style
+) -> list[str]:
+    build = selection.build
+    if selection.placed is not None:
+        document, declaration = selection.placed
+        origin = f"line {locator.at(document, declaration.span.start).line}"
+    else:
+        origin = f"implied by {selection.implied_by}" if selection.implied_by else "implied"
+    if build is not None:
+        home = "PyPI" if build.home == "pypi" else f"channel {build.channel}"
+        what = f"{build.full_version}, {build.channel} build from {home}"
+        if build.home == "channel":
+            what = f"{build.full_version} from {home}"
+    else:
+        what = {"none": "finds no build", "skipped": "not asked for here"}.get(
+            selection.status, "unknown"
+        )
+    word = verdict.status if verdict is not None else selection.status
+    color = _VERDICT_COLOR.get(word, "bad" if selection.status == "none" else "dim")
+    lines = [f"  {selection.package} ({origin}): {what}: {style.paint(color, word)}"]
+    if selection.miss is not None:
+        lines.append(f"    {clean(selection.miss.message)} [{selection.miss.evidence}]")
+    elif selection.because:
+        lines.append(f"    {clean(selection.because)}")
+    if verdict is not None:
+        lines += [f"    {clean(reason.text)} [{reason.evidence}]" for reason in verdict.reasons]
+    return lines
+
+
+def resolve(outcome: Outcome, style: Style, client: str = "pip") -> str:
+    """Return the plans with their requirement lines, what is unserved, and why."""
+    out: list[str] = []
+    if len(outcome.plans) == 1 and not outcome.unserved:
+        out.append(style.paint("good", "One set runs on every target."))
+    elif outcome.plans:
+        out.append(
+            f"{plural(len(outcome.plans), 'set')}: the fewest that serve "
+            + ("the rest of the fleet." if outcome.unserved else "the whole fleet.")
+        )
+    else:
+        out.append(style.paint("error", "No published set serves this fleet."))
+    for plan in outcome.plans:
+        out += ("", *_plan(plan, style, client))
+    if outcome.explanation:
+        why = "Why not one set for all:" if outcome.plans else "Why not:"
+        out += ("", style.paint("bold", why))
+        for conflict in outcome.explanation:
+            origin = conflict.origin
+            place = f"{clean(origin.path)}:{origin.line}" if origin.line else clean(origin.path)
+            out.append(f"  {place}: {clean(conflict.text)} [{conflict.evidence}]")
+            if conflict.without:
+                out.append(f"    without it: {clean(conflict.without)}")
+    for unserved in outcome.unserved:
+        target = clean(unserved.target.text)
+        gpu = f" ({clean(unserved.gpu)})" if unserved.gpu else ""
+        out += ("", f"{style.paint('error', 'Not served')}: {target}{gpu}")
+        out.append(f"  {clean(unserved.because)}")
+        if unserved.last_release:
+            out.append(f"  last release that ran there: {unserved.last_release}")
+    return "\n".join(out) + "\n"
+
+
+def _plan(plan: Plan, style: Style, client: str) -> list[str]:
+    targets = ", ".join(unique(clean(target.text) for target in plan.targets))
+    home = f"PyPI ({plan.channel} builds)" if plan.index_url is None else plan.index_url
+    lines = [f"{style.paint('bold', targets)}: from {clean(home)}"]
+    lines += [f"    {style.paint('good', line)}" for line in requirement_lines(plan, client)]
+    lines += [f"  because: {clean(text)} [{evidence}]" for text, evidence, _ in plan.because]
+    return lines
+
+
+def builds(found: tuple[Build, ...], style: Style) -> str:
+    """Return the builds of ``catalog show``: one row a build; all facts if there are few."""
+    if not found:
+        return "The catalog knows no such build.\n"
+    if len(found) <= 2:
+        return "\n".join("\n".join(_build(build, style)) + "\n" for build in found)
+    header = ("version", "index", "build", "platform", "python", "kernels", "evidence")
+    rows = [
+        (
+            build.full_version,
+            build.home,
+            build.channel,
+            build.platform,
+            _pythons(build),
+            _short(build.kernels),
+            build.evidence,
+        )
+        for build in found
+    ]
+    lines = table(header, rows)
+    lines[0] = style.paint("bold", lines[0])
+    return "\n".join(lines) + f"\n{plural(len(found), 'build')}.\n"
+
+
+def _build(build: Build, style: Style) -> list[str]:
+    where = "PyPI" if build.home == "pypi" else f"channel {build.channel}"
+    title = f"{build.package} {build.full_version} on {where}, {build.platform}"
+    rows = [
+        ("built for", build.channel),
+        ("CUDA", build.cuda or "none"),
+        ("Python", _pythons(build)),
+        ("requires torch", _requires(build.requires_torch)),
+        ("requires Python", build.requires_python or "not known"),
+        ("glibc", build.glibc or ""),
+        ("macOS", build.macos or ""),
+        ("released", build.released or ""),
+        ("yanked", "yes" if build.yanked else ""),
+        ("kernels", _kernels(build.kernels)),
+        *((name, _kernels(kernels)) for name, kernels in build.libraries),
+        ("exists", f"[{build.evidence}] {build.source}"),
+    ]
+    return [
+        style.paint("bold", title),
+        *(f"  {name}: {clean(value)}" for name, value in rows if value),
+    ]
+
+
+def _requires(text: str | None) -> str:
+    if text is None:
+        return "not known"
+    return text or "any (it declares nothing)"
+
+
+def _pythons(build: Build) -> str:
+    return " ".join((*build.pythons, *(f"{tag}?" for tag in build.pythons_inferred)))
+
+
+def _short(kernels: Kernels | None) -> str:
+    if kernels is None:
+        return ""
+    names = [f"sm_{name}" for name in kernels.sass] + list(kernels.gfx)
+    return " ".join(names + [f"compute_{name}" for name in kernels.ptx])
+
+
+def _kernels(kernels: Kernels | None) -> str:
+    if kernels is None:
+        return "none known"
+    return f"{_short(kernels)} [{kernels.evidence}] {kernels.source}"
