@@ -1,0 +1,274 @@
+"""From a root document to what one command would install: the include tree and its indexes.
+
+pip reads index lines as an ordered program (``pip._internal.req.req_file.handle_option_line`` of
+pip 26.3): a later ``--index-url``, also in an included file, replaces every index and extra index
+before it; ``--extra-index-url`` and ``--find-links`` add; ``--no-index`` drops all indexes for
+good. uv collects them: extra indexes in order, ``--index-url`` last, and two different ones are
+an error; lines inside constraints files do not count.
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Callable, Mapping, Sequence
+
+from torchpin.documents.base import Declaration, Document, Include, IndexLine, OptionText
+from torchpin.errors import TorchpinError
+from torchpin.select.channels import index_kind, redact
+from torchpin.select.model import Install, Placed, PlacedIndex
+
+_UV_OPTIONS = frozenset(("--hash",))
+_UV_GLOBAL = frozenset(
+    (
+        "--no-binary",
+        "--only-binary",
+        "--pre",
+        "--prefer-binary",
+        "--require-hashes",
+        "--trusted-host",
+        "--use-feature",
+    )
+)
+"""Global options that uv 0.13 reads or ignores; it stops at every other one (measured)."""
+_INDEX_OPTIONS = {
+    "-i": "--index-url",
+    "--pypi-url": "--index-url",
+    "--default-index": "--index-url",
+    "-f": "--find-links",
+    "--index": "--extra-index-url",
+}
+
+
+class _Walk:
+    """State of one walk through an include tree."""
+
+    def __init__(
+        self, load: Callable[[str], Document], client: str, private: Mapping[str, str]
+    ) -> None:
+        self.load = load
+        self.client = client
+        self.private = private
+        self.documents: list[Document] = []
+        self.requirements: list[Placed] = []
+        self.constraints: list[Placed] = []
+        self.problems: list[tuple[Document, str, int]] = []
+        self.urls: list[PlacedIndex] = []
+        """pip: ``index_urls`` of its finder. uv: extra indexes."""
+        self.default: PlacedIndex | None = None
+        """uv only: its ``--index-url``."""
+        self.links: list[PlacedIndex] = []
+        self.discarded: list[PlacedIndex] = []
+        self.no_index = False
+        self.pre = False
+        self._seen: set[tuple[str, int, bool]] = set()
+        self._uv_visited: set[tuple[str, bool]] = set()
+
+    def placed(
+        self, document: Document | None, line: IndexLine | None, option: str, url: str
+    ) -> PlacedIndex:
+        kind = index_kind(url, self.private, option=option)
+        return PlacedIndex(document, line, option, url, kind)
+
+    def command_line(self, entries: Sequence[str]) -> None:
+        """Take the indexes of the command line or the environment, before any file."""
+        parsed: list[tuple[str, str]] = []
+        for entry in entries:
+            option, url = "--extra-index-url", entry.strip()
+            if url.startswith("-"):
+                head = url.replace("=", " ", 1).split(None, 1)
+                option = _INDEX_OPTIONS.get(head[0], head[0])
+                url = head[1].strip() if len(head) > 1 else ""
+            parsed.append((option, url))
+        defaults = [url for option, url in parsed if option == "--index-url"]
+        default = self.placed(None, None, "--index-url" if defaults else "", (defaults or [""])[-1])
+        extras = [self.placed(None, None, o, u) for o, u in parsed if o == "--extra-index-url"]
+        self.links += [self.placed(None, None, o, u) for o, u in parsed if o == "--find-links"]
+        self.no_index = any(option == "--no-index" for option, _ in parsed)
+        if self.client == "uv":
+            self.urls = extras
+            self.default = default if defaults else None
+        elif not self.no_index:
+            self.urls = [default, *extras]
+
+    # -- the tree
+
+    def visit(self, document: Document, constraint: bool, stack: tuple[str, ...]) -> None:
+        """Read ``document`` and what it includes, in the order of its lines."""
+        if all(document is not known for known in self.documents):
+            self.documents.append(document)
+            if self.client == "uv":
+                self._uv_problems(document)
+        events: list[tuple[int, int, Declaration | Include | tuple[IndexLine, ...] | OptionText]]
+        events = [(d.span.start, 0, d) for d in document.declarations]
+        events += [(include.order, 1, include) for include in document.includes]
+        events += [(lines[0].span.start, 2, lines) for lines in _by_line(document)]
+        events += [(option.span.start, 3, option) for option in document.options]
+        events.sort(key=lambda event: event[:2])
+        for _, _, what in events:
+            if isinstance(what, Declaration):
+                self._declare(document, what, constraint)
+            elif isinstance(what, Include):
+                self._include(document, what, constraint, stack)
+            elif isinstance(what, OptionText):
+                if what.name == "--pre" and self.client == "pip":
+                    self.pre = True
+            elif self.client == "pip":
+                self._pip_line(document, what)
+            elif not constraint:
+                self._uv_line(document, what)
+
+    def _declare(self, document: Document, declaration: Declaration, constraint: bool) -> None:
+        key = (document.path, declaration.span.start, constraint)
+        if key not in self._seen:
+            self._seen.add(key)
+            placed = Placed(document, declaration)
+            (self.constraints if constraint else self.requirements).append(placed)
+
+    def _include(
+        self, document: Document, include: Include, constraint: bool, stack: tuple[str, ...]
+    ) -> None:
+        # pip reads `-r` inside a constraints file as requirements; uv keeps them constraints.
+        inner = include.constraint or (constraint and self.client == "uv")
+        at = include.span.start
+        if "://" in include.path:
+            self.problems.append((document, f"{redact(include.path)} is not read (a URL)", at))
+            return
+        path = os.path.normpath(os.path.join(os.path.dirname(document.path), include.path))
+        key = os.path.abspath(path)
+        if self.client == "uv":
+            # uv reads each file once as requirements and once as constraints.
+            if (key, inner) in self._uv_visited:
+                return
+            self._uv_visited.add((key, inner))
+        elif key in stack:
+            self.problems.append((document, f"{include.path} includes itself; pip stops here", at))
+            return
+        try:
+            loaded = self.load(path)
+        except TorchpinError as error:
+            message = f"cannot read the included file {include.path}: {error.message}"
+            self.problems.append((document, message, at))
+            return
+        self.visit(loaded, inner, (*stack, key))
+
+    # -- index lines
+
+    def _pip_line(self, document: Document, lines: tuple[IndexLine, ...]) -> None:
+        """Run one physical line as pip does: no-index, index-url, extras, the first link page."""
+        included = any(
+            lines[0].line_span.start <= include.order < lines[0].line_span.end
+            for include in document.includes
+        )
+        placed = [self.placed(document, line, line.option, line.url) for line in lines]
+        if included:  # pip follows the include and reads nothing else of the line
+            self.discarded += placed
+            return
+        if any(index.option == "--no-index" for index in placed):
+            self.no_index = True
+            self.discarded += [index for index in self.urls if index.line is not None]
+            self.urls = []
+        mains = [index for index in placed if index.option == "--index-url"]
+        extras = [index for index in placed if index.option == "--extra-index-url"]
+        links = [index for index in placed if index.option == "--find-links"]
+        if self.no_index:
+            self.discarded += mains + extras
+        else:
+            if mains:
+                self.discarded += [index for index in self.urls if index.line is not None]
+                self.discarded += mains[:-1]
+                self.urls = [mains[-1]]
+            self.urls += extras
+        self.links += links[:1]
+        self.discarded += links[1:]
+
+    def _uv_line(self, document: Document, lines: tuple[IndexLine, ...]) -> None:
+        for line in lines:
+            index = self.placed(document, line, line.option, line.url)
+            if line.option == "--no-index":
+                self.no_index = True
+            elif line.option == "--find-links":
+                self.links.append(index)
+            elif line.option == "--extra-index-url":
+                self.urls.append(index)
+            elif self.default is None or self.default.line is None:
+                if self.default is None:
+                    self.default = index
+            elif self.default.url != index.url:
+                message = (
+                    f"uv stops at two different --index-url: {redact(self.default.url)} "
+                    f"and {redact(index.url)}"
+                )
+                self.problems.append((document, message, line.span.start))
+
+    def _uv_problems(self, document: Document) -> None:
+        """Record what pip accepts and uv refuses."""
+        if document.encoding.lower() not in ("utf-8", "ascii", "utf-16", "utf-16-le", "utf-16-be"):
+            self.problems.append((document, f"uv reads UTF-8 only, not {document.encoding}", 0))
+        for declaration in document.declarations:
+            for option in declaration.options:
+                if option.name not in _UV_OPTIONS:
+                    message = f"uv refuses {option.name} behind a requirement"
+                    self.problems.append((document, message, option.span.start))
+            if declaration.from_variable and declaration.url is None:
+                message = "uv expands variables in URLs only"
+                self.problems.append((document, message, declaration.span.start))
+        for option in document.options:
+            if option.name not in _UV_GLOBAL:
+                message = f"uv refuses {option.name} in a requirements file"
+                self.problems.append((document, message, option.span.start))
+
+    def indexes(self) -> tuple[PlacedIndex, ...]:
+        """Return the effective indexes in the order of the client."""
+        if self.no_index:
+            return tuple(self.links)
+        if self.client == "uv":
+            last = self.default or self.placed(None, None, "", "")
+            return (*self.urls, last, *self.links)
+        return (*self.urls, *self.links)
+
+
+def _by_line(document: Document) -> list[tuple[IndexLine, ...]]:
+    """Return the index lines that the client reads, those of one line together."""
+    groups: dict[int, list[IndexLine]] = {}
+    for line in document.indexes:
+        if not line.misplaced:
+            groups.setdefault(line.line_span.start, []).append(line)
+    return [tuple(lines) for lines in groups.values()]
+
+
+def install_of(
+    root: Document,
+    load: Callable[[str], Document],
+    *,
+    client: str,
+    private: Mapping[str, str] | None = None,
+    extra_indexes: Sequence[str] = (),
+) -> Install:
+    """Return what ``client`` (``pip`` or ``uv``) would install from ``root``.
+
+    Args:
+        root: the document given on the command line.
+        load: reads an included document by its path; may raise a ``TorchpinError``.
+        client: whose rules to follow.
+        private: what the profile says about URLs (see ``channels.index_kind``).
+        extra_indexes: indexes of the command line or environment, in order; an entry may
+            begin with its option (``--index-url URL``), else it is an extra index.
+
+    Missing includes, cycles and what the client refuses become problems of the install.
+    """
+    walk = _Walk(load, client, private or {})
+    walk.command_line(extra_indexes)
+    walk.visit(root, False, (os.path.abspath(root.path),))
+    return Install(
+        root=root,
+        name=None,
+        client=client,
+        documents=tuple(walk.documents),
+        requirements=tuple(walk.requirements),
+        constraints=tuple(walk.constraints),
+        indexes=walk.indexes(),
+        discarded=tuple(walk.discarded),
+        pre=walk.pre,
+        no_index=walk.no_index,
+        problems=tuple(walk.problems),
+    )
