@@ -22,6 +22,12 @@ class Gpu(NamedTuple):
     datacenter: bool = False
     """May use the cuda-compat package (NVIDIA data-center product)."""
     source: str = ""
+    product: str = ""
+    """``datacenter``, ``workstation``, ``consumer``, ``jetson``, ``embedded``, or ``""`` where
+    only the capability is declared."""
+    host: str = ""
+    """CPU architecture of the machine where the name tells it: ``aarch64`` (Grace, Jetson …) or
+    the architecture of a cloud instance type; else ``""``."""
 
     @property
     def arch(self) -> str:
