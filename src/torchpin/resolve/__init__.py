@@ -1,1 +1,5 @@
-"""Floor 3: which set of builds would run on every target?"""
+"""Resolve: which set would run everywhere?"""
+
+from torchpin.resolve.solve import solve
+
+__all__ = ["solve"]

@@ -1,0 +1,188 @@
+"""From a request to an outcome: one plan, the smallest split, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchpin.catalog.model import FAMILY, Build
+from torchpin.fleet.model import Target
+from torchpin.resolve.model import Outcome, Plan, Request, Unserved, Want
+from torchpin.resolve.policy import (
+    NEAREST,
+    allowed,
+    nearest_first,
+    soft_anchor,
+)
+from torchpin.resolve.provider import Problem, Solution, builds_of, run
+from torchpin.resolve.space import AT_MOST_PARTLY, PYPI, Lane, Space
+
+if TYPE_CHECKING:
+    from torchpin.catalog.store import Catalog
+
+
+class Aim(NamedTuple):
+    """What is wanted of every plan, apart from where it must run."""
+
+    wants: tuple[Want, ...]
+    companions: tuple[str, ...]
+    order: tuple[str, ...]
+    """torch versions that the wants allow, best first."""
+    anchored: bool
+    """An exact version is to be kept as far as possible."""
+    anchor: str | None
+    policy: str
+    current_channel: str | None
+
+
+class Found(NamedTuple):
+    """A solved problem."""
+
+    problem: Problem
+    solution: Solution
+
+    @property
+    def builds(self) -> tuple[tuple[str, str, Build], ...]:
+        """(platform, package, build) of every lane."""
+        return builds_of(self.problem, self.solution)
+
+
+def family_order(packages: Iterable[str]) -> tuple[str, ...]:
+    """Return packages in the order of plans: the family, then by name."""
+    names = set(packages)
+    return (*(p for p in FAMILY if p in names), *sorted(names.difference(FAMILY)))
+
+
+def aim_of(request: Request, space: Space, wants: tuple[Want, ...] | None = None) -> Aim:
+    """Return what a request wants; ``wants`` replaces its own (explanations).
+
+    Raises:
+        UsageError: a specifier is not one.
+    """
+    wants = request.wants if wants is None else wants
+    packages = family_order(w.package for w in request.wants)
+    companions = tuple(p for p in packages if p != "torch" and space.catalog.builds(p))
+    versions = space.versions("torch")
+    order = allowed(wants, "torch", versions)
+    anchor = None
+    if request.policy == NEAREST:
+        found = soft_anchor(wants, "torch", versions)
+        anchor = found.version if found is not None else _implied(wants, companions, space)
+        if anchor is not None:
+            order = nearest_first(order, anchor)
+    return Aim(
+        wants,
+        companions,
+        order,
+        anchor is not None,
+        anchor,
+        request.policy,
+        request.current_channel,
+    )
+
+
+def _implied(wants: tuple[Want, ...], companions: tuple[str, ...], space: Space) -> str | None:
+    """The torch version that the pinned companions of a file without a torch pin bring today."""
+    if any(w.package == "torch" and w.specifier for w in wants):
+        return None
+    for package in companions:
+        found = soft_anchor(wants, package, space.versions(package))
+        if found is not None:
+            for version in space.versions("torch"):
+                if space.catalog.partners(version, package)[:1] == (found.version,):
+                    return version
+    return None
+
+
+def solve_lanes(space: Space, lanes: tuple[Lane, ...], aim: Aim) -> Found | None:
+    """Return the best single answer for some lanes, or None.
+
+    With an anchor the version counts most: what runs only partly there is taken before another
+    version. Without one, a build that runs is taken before a newer one that runs only partly.
+    """
+    for cap in (AT_MOST_PARTLY,) if aim.anchored else range(AT_MOST_PARTLY + 1):
+        problem = Problem(
+            space,
+            lanes,
+            aim.wants,
+            aim.companions,
+            aim.order,
+            aim.policy,
+            aim.current_channel,
+            cap,
+        )
+        solution = run(problem)
+        if solution is not None:
+            return Found(problem, solution)
+    return None
+
+
+def solve(request: Request, catalog: Catalog, space: Space | None = None) -> Outcome:
+    """Return the plan for a request, or the smallest split, or why there is none.
+
+    Every target of the request is in exactly one plan or in ``unserved``; a target whose group
+    has several kinds of GPU is divided by GPU only where nothing serves it whole.
+
+    Args:
+        request: what must run where.
+        catalog: what exists.
+        space: builds and verdicts, where they are already known (else made from the request).
+
+    Raises:
+        UsageError: a want has a specifier that is not one.
+    """
+    from torchpin.resolve import split
+
+    if space is None:
+        space = Space(
+            catalog,
+            pypi=request.pypi,
+            channels=request.asked_channels,
+            avoid_inferred=request.avoid_inferred,
+        )
+    aim = aim_of(request, space)
+    numbers = tuple(dict.fromkeys(space.intern(target) for target in request.targets))
+    if not numbers:
+        return Outcome((), (), ())
+    found = solve_lanes(space, space.lanes(numbers), aim)
+    if found is not None:
+        plan = plan_of(found, numbers, aim)
+        return Outcome((plan,), (), ())
+    parts = split.divide(space, numbers, aim)
+    plans = tuple(plan_of(one, members, aim) for members, one in parts.plans)
+    unserved = tuple(unserved_of(space, number, aim) for number in parts.unserved)
+    return Outcome(plans, unserved, ())
+
+
+def unserved_of(space: Space, number: int, aim: Aim) -> Unserved:
+    target = space.targets[number]
+    return Unserved(target, target.group.gpus[0].name if target.group.gpus else None, None, "")
+
+
+def plan_of(found: Found, numbers: tuple[int, ...], aim: Aim) -> Plan:
+    """Return the plan for a solution."""
+    space = found.problem.space
+    builds = found.builds
+    lane, key = found.solution.keys[0]
+    torch = next(
+        b for platform, package, b in builds if package == "torch" and platform == lane.name
+    )
+    versions = dict(found.solution.companions)
+    versions["torch"] = found.solution.torch
+    targets: tuple[Target, ...] = tuple(space.targets[n] for n in numbers)
+    return Plan(
+        targets,
+        torch.channel,
+        "pypi" if key == PYPI else "channel",
+        None if key == PYPI else index_url(key),
+        tuple((package, versions[package]) for package in family_order(versions)),
+        builds,
+        (),
+    )
+
+
+def index_url(channel: str) -> str:
+    """Return the index of a channel on PyTorch's own host."""
+    from torchpin.select.channels import channel_url
+
+    return channel_url(channel)

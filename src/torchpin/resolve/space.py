@@ -1,0 +1,298 @@
+"""What can be chosen: builds that an installer could be given, and how well each runs where.
+
+Everything is looked up or judged once a solve and remembered; nothing is judged before it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchpin.catalog.model import Build
+from torchpin.evidence import PROOF
+from torchpin.fleet.model import Target
+from torchpin.judge.model import (
+    BADNESS,
+    FAILS,
+    PARTLY,
+    RUNS,
+    RUNS_VIA_PTX,
+    UNKNOWN,
+    Reason,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from torchpin.catalog.store import Catalog
+
+PYPI = "pypi"
+"""The key of PyPI's own builds: their real channel differs from version to version."""
+
+LEVELS = {RUNS: 0, RUNS_VIA_PTX: 1, PARTLY: 2, UNKNOWN: 3, FAILS: 4}
+"""How good a verdict is for a plan. ``partly`` comes before ``unknown``: it is known."""
+AT_MOST_PARTLY = 2
+AT_MOST_UNKNOWN = 3
+
+
+class Option(NamedTuple):
+    """One platform and the targets (by number, see ``Space.intern``) that a build must serve."""
+
+    platform: str
+    targets: tuple[int, ...]
+
+
+class Lane(NamedTuple):
+    """What one virtual package ``channel@<name>`` stands for.
+
+    A plan takes one channel a lane. A lane is a platform with its targets; where an explanation
+    asks what another platform would allow, it has several options, and one of them must hold.
+    """
+
+    name: str
+    options: tuple[Option, ...]
+    lenient: frozenset[int] = frozenset()
+    """Targets for which no build is known to run: an unknown verdict is accepted for them."""
+
+
+def key_of(build: Build) -> str:
+    """Return the value that ``channel@…`` takes for a build."""
+    return PYPI if build.home == PYPI else build.channel
+
+
+class Space:
+    """The builds of a catalog, as one request may use them, with their verdicts.
+
+    Args:
+        catalog: where builds come from.
+        pypi: whether PyPI's own builds may be used.
+        channels: if not empty, only these channels may be used.
+        avoid_inferred: leave out builds whose existence is inferred.
+        judge_build, judge_pair: replace the judge (tests).
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        *,
+        pypi: bool = True,
+        channels: Iterable[str] = (),
+        avoid_inferred: bool = True,
+        judge_build: Callable[[Build, Target], Verdict] | None = None,
+        judge_pair: Callable[[Build, Build], tuple[Reason, ...]] | None = None,
+    ) -> None:
+        if judge_build is None or judge_pair is None:
+            from torchpin.judge.verdict import judge, judge_companion
+
+            judge_build = judge_build or judge
+            judge_pair = judge_pair or judge_companion
+        self.catalog = catalog
+        self.pypi = pypi
+        self.channels = frozenset(channels)
+        self.avoid_inferred = avoid_inferred
+        self._judge = judge_build
+        self._judge_pair = judge_pair
+        self._numbers: dict[Target, int] = {}
+        self.targets: list[Target] = []
+        self._builds: dict[str, dict[tuple[str, str], dict[str, list[Build]]]] = {}
+        self._verdicts: dict[tuple[int, int], Verdict] = {}
+        self._levels: dict[tuple[int, int], int] = {}
+        self._pairs: dict[tuple[int, int], bool] = {}
+        self._versions: dict[str, tuple[str, ...]] = {}
+        self._best: dict[
+            tuple[str, str, str, Option, frozenset[int]], tuple[int, Build] | None
+        ] = {}
+
+    def intern(self, target: Target) -> int:
+        """Return the number of a target (equal targets have one number)."""
+        number = self._numbers.get(target)
+        if number is None:
+            number = self._numbers[target] = len(self.targets)
+            self.targets.append(target)
+        return number
+
+    def lanes(
+        self, targets: Iterable[int], lenient: frozenset[int] = frozenset()
+    ) -> tuple[Lane, ...]:
+        """Return one lane a platform; the lane that leads (a GPU, then Linux) comes first."""
+        by_platform: dict[str, list[int]] = {}
+        for number in targets:
+            by_platform.setdefault(self.targets[number].group.platform, []).append(number)
+        lanes = [
+            Lane(platform, (Option(platform, tuple(numbers)),), lenient.intersection(numbers))
+            for platform, numbers in by_platform.items()
+        ]
+        return tuple(sorted(lanes, key=lambda lane: (not self.has_gpu(lane), _rank(lane.name))))
+
+    def has_gpu(self, lane: Lane) -> bool:
+        """Return whether any target of the lane has a GPU."""
+        return any(
+            self.targets[number].group.gpus for option in lane.options for number in option.targets
+        )
+
+    def versions(self, package: str) -> tuple[str, ...]:
+        """Return the versions that may be chosen, newest first: published, final, not yanked."""
+        found = self._versions.get(package)
+        if found is None:
+            from packaging.version import Version
+
+            usable = {version for version, _ in self._table(package)}
+            found = self._versions[package] = tuple(
+                version
+                for version in reversed(self.catalog.versions(package))
+                if version in usable and not Version(version).is_prerelease
+            )
+        return found
+
+    def builds(self, package: str, version: str, platform: str) -> dict[str, list[Build]]:
+        """Return key → builds of a version on a platform."""
+        return self._table(package).get((version, platform), {})
+
+    def _table(self, package: str) -> dict[tuple[str, str], dict[str, list[Build]]]:
+        table = self._builds.get(package)
+        if table is None:
+            table = self._builds[package] = {}
+            for build in self.catalog.builds(package):
+                if self._offered(build):
+                    at = table.setdefault((build.version, build.platform), {})
+                    at.setdefault(key_of(build), []).append(build)
+        return table
+
+    def _offered(self, build: Build) -> bool:
+        if build.yanked or (self.avoid_inferred and build.evidence not in PROOF):
+            return False
+        if build.home == PYPI:
+            return self.pypi
+        return "/" not in build.channel and (not self.channels or build.channel in self.channels)
+
+    def verdict(self, build: Build, number: int) -> Verdict:
+        """Return the verdict on a build for a target."""
+        at = (id(build), number)
+        found = self._verdicts.get(at)
+        if found is None:
+            found = self._verdicts[at] = self._judge(build, self.targets[number])
+        return found
+
+    def level(self, build: Build, number: int) -> int:
+        """Return how good a build is for a target (a value of ``LEVELS``).
+
+        A Python tag that PyPI's list shows for the version is taken as served on a channel too.
+        Kernels that are only inferred count as unknown, unless inferred facts are allowed. For a
+        companion, kernels that nobody has read do not stand in the way of a plan.
+        """
+        at = (id(build), number)
+        found = self._levels.get(at)
+        if found is None:
+            found = self._levels[at] = self._level(build, number)
+        return found
+
+    def _level(self, build: Build, number: int) -> int:
+        verdict = self.verdict(build, number)
+        if verdict.status == FAILS:
+            return LEVELS[FAILS]
+        target = self.targets[number]
+        level = 0
+        for reason in verdict.reasons:
+            if reason.status == UNKNOWN and (
+                (reason.question == "python" and _tag_listed(build, target))
+                or (build.package != "torch" and reason.question in ("kernels", "libraries"))
+            ):
+                continue
+            level = max(level, LEVELS[reason.status])
+        if not verdict.reasons:
+            level = LEVELS[verdict.status]
+        if (
+            self.avoid_inferred
+            and build.package == "torch"
+            and target.group.gpus
+            and build.kernels is not None
+            and build.kernels.evidence not in PROOF
+        ):
+            level = max(level, LEVELS[UNKNOWN])
+        return level
+
+    def pair_holds(self, companion: Build, torch: Build) -> bool:
+        """Return whether two builds accept each other as far as is known."""
+        at = (id(companion), id(torch))
+        found = self._pairs.get(at)
+        if found is None:
+            reasons = self._judge_pair(companion, torch)
+            found = self._pairs[at] = all(reason.status != FAILS for reason in reasons)
+        return found
+
+    def best(
+        self, package: str, version: str, key: str, option: Option, lenient: frozenset[int]
+    ) -> tuple[int, Build] | None:
+        """Return the best build at a place and its level over all targets of the option."""
+        at = (package, version, key, option, lenient)
+        if at in self._best:
+            return self._best[at]
+        best: tuple[int, Build] | None = None
+        for build in self.builds(package, version, option.platform).get(key, ()):
+            level = 0
+            for number in option.targets:
+                one = self.level(build, number)
+                if one == LEVELS[UNKNOWN] and number in lenient:
+                    one = AT_MOST_PARTLY
+                level = max(level, one)
+                if level > AT_MOST_PARTLY:
+                    break
+            else:
+                if best is None or level < best[0]:
+                    best = (level, build)
+        self._best[at] = best
+        return best
+
+    def torch_keys(self, version: str, lane: Lane) -> dict[str, tuple[int, tuple[Option, ...]]]:
+        """Return key → (level, the options that hold) of a torch version on a lane."""
+        found: dict[str, tuple[int, tuple[Option, ...]]] = {}
+        for option in lane.options:
+            for key in self.builds("torch", version, option.platform):
+                best = self.best("torch", version, key, option, lane.lenient)
+                if best is None:
+                    continue
+                level, options = found.get(key, (AT_MOST_UNKNOWN, ()))
+                found[key] = (min(level, best[0]), (*options, option))
+        return found
+
+    def companion(
+        self,
+        package: str,
+        version: str,
+        torch: str,
+        key: str,
+        option: Option,
+        lenient: frozenset[int],
+    ) -> tuple[int, Build] | None:
+        """Return the companion's build that fits beside a torch build, or None.
+
+        It lies where torch lies. A package that the channels do not hold at all may come from
+        PyPI beside a channel's torch.
+        """
+        host = self.best("torch", torch, key, option, lenient)
+        if host is None:
+            return None
+        keys = [key]
+        if key != PYPI and self.pypi and not self._on_channels(package):
+            keys.append(PYPI)
+        for at in keys:
+            best = self.best(package, version, at, option, lenient)
+            if best is not None and self.pair_holds(best[1], host[1]):
+                return best
+        return None
+
+    def _on_channels(self, package: str) -> bool:
+        return package in ("torchvision", "torchaudio") or any(
+            build.home != PYPI for build in self.catalog.builds(package)
+        )
+
+
+def _tag_listed(build: Build, target: Target) -> bool:
+    return target.python is not None and target.python.tag in build.pythons_inferred
+
+
+def _rank(platform: str) -> int:
+    order = ("linux-x86_64", "linux-aarch64", "windows-x86_64")
+    return order.index(platform) if platform in order else len(order)
+
+
+assert set(LEVELS) == set(BADNESS)

@@ -1,0 +1,195 @@
+"""The fewest builds that serve a fleet which no single build serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchpin.fleet.model import Target
+from torchpin.resolve.policy import channel_parts
+from torchpin.resolve.solve import Aim, Found, solve_lanes
+from torchpin.resolve.space import AT_MOST_UNKNOWN, Space
+
+MAX_EXACT = 12
+"""With more different classes of targets the split is found greedily."""
+MAX_PARTITIONS = 500
+"""How many partitions of the smallest size are compared."""
+
+
+class Parts(NamedTuple):
+    """A division of the targets."""
+
+    plans: tuple[tuple[tuple[int, ...], Found], ...]
+    unserved: tuple[int, ...]
+
+
+class _Solver:
+    """Solves sets of targets, each once."""
+
+    def __init__(self, space: Space, aim: Aim) -> None:
+        self.space = space
+        self.aim = aim
+        self.lenient: set[int] = set()
+        self._known: dict[frozenset[int], Found | None] = {}
+
+    def of(self, numbers: frozenset[int]) -> Found | None:
+        if numbers not in self._known:
+            lanes = self.space.lanes(sorted(numbers), frozenset(self.lenient))
+            self._known[numbers] = solve_lanes(self.space, lanes, self.aim)
+        return self._known[numbers]
+
+    def alone(self, number: int) -> bool:
+        """Whether a target can be served at all; marks it lenient if only by unknown verdicts."""
+        one = frozenset((number,))
+        if self.of(one) is not None:
+            return True
+        self.lenient.add(number)
+        del self._known[one]
+        if self.of(one) is not None:
+            return True
+        self.lenient.discard(number)
+        return False
+
+
+def by_gpu(target: Target) -> tuple[Target, ...]:
+    """Return one target a kind of GPU; the group's name tells which."""
+    group = target.group
+    if len(group.gpus) < 2:
+        return (target,)
+    return tuple(
+        Target(group._replace(name=f"{group.name} ({gpu.name})", gpus=(gpu,)), target.python)
+        for gpu in dict.fromkeys(group.gpus)
+    )
+
+
+def divide(space: Space, numbers: tuple[int, ...], aim: Aim) -> Parts:
+    """Return the smallest division of targets into sets that one plan serves each.
+
+    Groups stay whole where one plan can serve all their Pythons.
+    """
+    solver = _Solver(space, aim)
+    served: list[int] = []
+    unserved: list[int] = []
+    for number in numbers:
+        if solver.alone(number):
+            served.append(number)
+            continue
+        pieces = [space.intern(piece) for piece in by_gpu(space.targets[number])]
+        good = [piece for piece in pieces if piece != number and solver.alone(piece)]
+        served += good
+        unserved += [piece for piece in pieces if piece not in good]
+    atoms = _merge(solver, _atoms(solver, served))
+    if not atoms:
+        return Parts((), tuple(unserved))
+    chosen = _choose(solver, atoms)
+    plans = []
+    for block in chosen:
+        found = solver.of(frozenset(block))
+        assert found is not None
+        plans.append((tuple(sorted(block)), found))
+    plans.sort(key=lambda part: part[0])
+    return Parts(tuple(plans), tuple(unserved))
+
+
+def _atoms(solver: _Solver, numbers: list[int]) -> list[frozenset[int]]:
+    """Whole groups where one plan serves all their Pythons, else single targets."""
+    groups: dict[object, list[int]] = {}
+    for number in numbers:
+        group = solver.space.targets[number].group
+        groups.setdefault(group, []).append(number)
+    atoms: list[frozenset[int]] = []
+    for members in groups.values():
+        whole = frozenset(members)
+        if solver.of(whole) is not None:
+            atoms.append(whole)
+        else:
+            atoms += [frozenset((number,)) for number in members]
+    return atoms
+
+
+def _merge(solver: _Solver, atoms: list[frozenset[int]]) -> list[frozenset[int]]:
+    """Join atoms to which exactly the same builds are open."""
+    space = solver.space
+    merged: dict[object, frozenset[int]] = {}
+    for atom in atoms:
+        lanes = space.lanes(sorted(atom), frozenset(solver.lenient))
+        signature = tuple(
+            (
+                lane.name,
+                tuple(
+                    (version, key, level)
+                    for version in solver.aim.order
+                    for key, (level, _) in sorted(space.torch_keys(version, lane).items())
+                ),
+            )
+            for lane in lanes
+        )
+        joined = merged.get(signature, frozenset()) | atom
+        if signature in merged and solver.of(joined) is None:
+            merged[(signature, atom)] = atom
+        else:
+            merged[signature] = joined
+    return list(merged.values())
+
+
+def _choose(solver: _Solver, atoms: list[frozenset[int]]) -> list[frozenset[int]]:
+    if len(atoms) > MAX_EXACT:
+        return _greedy(solver, atoms)
+    for size in range(1, len(atoms) + 1):
+        best: tuple[object, list[frozenset[int]]] | None = None
+        for count, blocks in enumerate(_partitions(solver, atoms, size)):
+            cost = _cost(solver, blocks)
+            if best is None or cost < best[0]:  # type: ignore[operator]
+                best = (cost, blocks)
+            if count >= MAX_PARTITIONS:
+                break
+        if best is not None:
+            return best[1]
+    return list(atoms)
+
+
+def _greedy(solver: _Solver, atoms: list[frozenset[int]]) -> list[frozenset[int]]:
+    blocks: list[frozenset[int]] = []
+    for atom in atoms:
+        for at, block in enumerate(blocks):
+            if solver.of(block | atom) is not None:
+                blocks[at] = block | atom
+                break
+        else:
+            blocks.append(atom)
+    return blocks
+
+
+def _partitions(
+    solver: _Solver, atoms: list[frozenset[int]], size: int
+) -> Iterator[list[frozenset[int]]]:
+    """Yield the divisions of ``atoms`` into ``size`` blocks that one plan serves each."""
+
+    def place(at: int, blocks: list[frozenset[int]]) -> Iterator[list[frozenset[int]]]:
+        if len(blocks) + len(atoms) - at < size:
+            return
+        if at == len(atoms):
+            yield list(blocks)
+            return
+        for index, block in enumerate(blocks):
+            joined = block | atoms[at]
+            if solver.of(joined) is not None:
+                yield from place(at + 1, [*blocks[:index], joined, *blocks[index + 1 :]])
+        if len(blocks) < size:
+            yield from place(at + 1, [*blocks, atoms[at]])
+
+    yield from place(0, [])
+
+
+def _cost(solver: _Solver, blocks: list[frozenset[int]]) -> tuple[object, ...]:
+    """What a division costs: the versions furthest from the first choice, then the channels."""
+    ranks, levels, away, names = [], [], 0, []
+    for block in blocks:
+        found = solver.of(block)
+        assert found is not None
+        solution = found.solution
+        ranks.append(solver.aim.order.index(solution.torch))
+        levels.append(min(solution.level, AT_MOST_UNKNOWN))
+        away += sum(key != (solver.aim.current_channel or "pypi") for _, key in solution.keys)
+        names.append(tuple(channel_parts(key) for _, key in solution.keys))
+    return (sum(levels), sum(ranks), away, len({s for s in names}), sorted(map(sorted, blocks)))
