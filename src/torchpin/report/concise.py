@@ -7,8 +7,8 @@ from torchpin.report.style import Style, clean
 from torchpin.report.text import summary
 
 
-def render(view: CheckView, style: Style) -> str:
-    """Return the report with its closing line; ``[*]`` marks what ``fix`` mends."""
+def render(view: CheckView, style: Style, *, closing: bool = True) -> str:
+    """Return the report, with its closing line or not; ``[*]`` marks what ``fix`` mends."""
     locator = Locator()
     lines: list[str] = []
     for finding in view.findings:
@@ -17,4 +17,4 @@ def render(view: CheckView, style: Style) -> str:
         code = style.paint(finding.severity, finding.code)
         star = f" {style.paint('good', '[*]')}" if has_edits(finding, unsafe=False) else ""
         lines.append(f"{where}: {code}{star} {clean(finding.message)}\n")
-    return "".join(lines) + summary(view, style)
+    return "".join(lines) + (summary(view, style) if closing else "")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from torchpin.report.model import CheckView, Locator, has_edits
+from torchpin.report.rule_docs import RuleText
 from torchpin.report.style import redact
 from torchpin.rules.model import Finding
 
@@ -13,39 +14,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVEL = {"error": "error", "warning": "warning", "info": "note"}
 
 
-class RuleLike(Protocol):
-    """What SARIF tells about a rule (any object with these attributes)."""
-
-    @property
-    def code(self) -> str:
-        """Stable code: ``TP106``."""
-
-    @property
-    def name(self) -> str:
-        """Kebab-case name: ``discontinued-channel``."""
-
-    @property
-    def severity(self) -> str:
-        """``error``, ``warning`` or ``info``."""
-
-    @property
-    def summary(self) -> str:
-        """One line."""
-
-    @property
-    def doc(self) -> str:
-        """The whole documentation as Markdown."""
-
-
-class _Fallback(NamedTuple):
-    code: str
-    name: str
-    severity: str
-    summary: str
-    doc: str
-
-
-def render(view: CheckView, rules: Iterable[RuleLike], version: str) -> str:
+def render(view: CheckView, rules: Iterable[RuleText], version: str) -> str:
     """Return one SARIF log with one run.
 
     ``rules`` are all rules (their metadata goes into the log for those that fired);
@@ -53,9 +22,9 @@ def render(view: CheckView, rules: Iterable[RuleLike], version: str) -> str:
     """
     import json
 
-    known: dict[str, RuleLike] = {rule.code: rule for rule in rules}
-    fired: list[RuleLike] = [
-        known.get(code) or _Fallback(code, finding.name, finding.severity, finding.name, "")
+    known: dict[str, RuleText] = {rule.code: rule for rule in rules}
+    fired: list[RuleText] = [
+        known.get(code) or RuleText(code, finding.name, finding.severity, finding.name, "")
         for code, finding in sorted({f.code: f for f in view.findings}.items())
     ]
     number = {rule.code: index for index, rule in enumerate(fired)}
@@ -88,16 +57,16 @@ def render(view: CheckView, rules: Iterable[RuleLike], version: str) -> str:
     return json.dumps(log, indent=2) + "\n"
 
 
-def _rule(rule: RuleLike) -> dict[str, Any]:
+def _rule(rule: RuleText) -> dict[str, Any]:
     out: dict[str, Any] = {
         "id": rule.code,
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.summary},
         "defaultConfiguration": {"level": _LEVEL[rule.severity]},
     }
-    if rule.doc:
+    if rule.body:
         out["fullDescription"] = {"text": rule.summary}
-        out["help"] = {"text": rule.doc, "markdown": rule.doc}
+        out["help"] = {"text": rule.body, "markdown": rule.body}
     return out
 
 

@@ -8,11 +8,13 @@ from torchpin.report.style import Style, clean
 from torchpin.rules.model import DISPLAY, Finding
 
 
-def render(view: CheckView, style: Style) -> str:
-    """Return the report with its closing line, ending in a line end."""
+def render(view: CheckView, style: Style, *, closing: bool = True) -> str:
+    """Return the report, with its closing line unless ``closing`` is False."""
     locator = Locator()
     blocks = [finding_block(finding, locator, style) for finding in view.findings]
-    return "\n".join((*blocks, summary(view, style)))
+    if closing:
+        blocks.append(summary(view, style))
+    return "\n".join(blocks)
 
 
 def finding_block(finding: Finding, locator: Locator, style: Style) -> str:

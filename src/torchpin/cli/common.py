@@ -1,0 +1,165 @@
+"""From arguments to what the engine takes, and back to an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from torchpin.cli.main import CLEAN, FINDINGS
+from torchpin.cli.terminal import note
+from torchpin.errors import UsageError
+from torchpin.fleet.model import Fleet
+from torchpin.report.model import CheckView, ordered
+from torchpin.report.style import clean
+from torchpin.rules.model import SEVERITIES, Finding
+
+if TYPE_CHECKING:  # --help and usage errors need no engine
+    from torchpin.engine import Options, Report
+
+NO_FLEET = (
+    "no fleet is declared, so nothing about GPUs, drivers and Python was checked; declare one\n"
+    '  in torchpin.toml ([fleet.NAME] gpus = ["V100"], driver = …, python = …) or with --gpu,\n'
+    "  --driver and --python"
+)
+
+
+def options_of(args: argparse.Namespace) -> Options:
+    """Return the options of the engine.
+
+    Raises:
+        UsageError: a path that does not exist, standard input beside other paths, an unknown
+            rule code.
+    """
+    from torchpin.engine import Options
+
+    paths = tuple(args.paths) or (".",)
+    stdin: bytes | None = None
+    stdin_filename: str | None = None
+    if "-" in paths:
+        if len(paths) > 1:
+            raise UsageError("- (standard input) cannot stand beside other paths")
+        stdin_filename = args.stdin_filename or "requirements.txt"
+        stdin = sys.stdin.buffer.read()
+    elif args.stdin_filename:
+        raise UsageError("--stdin-filename goes with - (standard input) only")
+    else:
+        for path in paths:
+            _must_exist(path)
+    return Options(
+        paths=paths,
+        client=args.client,
+        select=_codes(getattr(args, "select", []), "--select"),
+        ignore=_codes(getattr(args, "ignore", []), "--ignore"),
+        per_file_ignores=_per_file(getattr(args, "per_file_ignores", [])),
+        unsafe_fixes=getattr(args, "unsafe_fixes", False),
+        profile=args.config,
+        isolated=args.isolated,
+        policy=getattr(args, "policy", None),
+        stdin=stdin,
+        stdin_filename=stdin_filename,
+    )
+
+
+def fleet_of(args: argparse.Namespace) -> Fleet | None:
+    """Return the fleet that the command line declares, None if it declares none.
+
+    Raises:
+        ConfigError: an unknown or ambiguous GPU, an impossible version, a contradiction.
+    """
+    if not (args.gpu or args.driver or args.python or args.platform or args.glibc):
+        return None
+    from torchpin.fleet.profile import fleet_from_options
+
+    gpus = tuple(name.strip() for value in args.gpu for name in value.split(",") if name.strip())
+    python = args.python[0] if len(args.python) == 1 else list(args.python) or None
+    return fleet_from_options(
+        gpus=gpus,
+        driver=args.driver,
+        python=python,
+        platform=args.platform,
+        glibc=args.glibc,
+    )
+
+
+def view_of(report: Report, *, unsafe_fixes: bool) -> CheckView:
+    """Return what the reporters take."""
+    return CheckView(
+        findings=ordered(report.findings),
+        files=len(report.documents),
+        catalog_date=report.catalog_date,
+        catalog_digest=report.catalog_digest,
+        unsafe_fixes=unsafe_fixes,
+    )
+
+
+def notes_of(report: Report, options: Options, *, quiet: bool) -> None:
+    """Print the notes of a run, and how to declare a fleet where there is none."""
+    if quiet:
+        return
+    for text in report.notes:
+        note(clean(text))
+    if not report.documents:
+        where = " ".join(options.paths)
+        note(
+            f"no dependency file found in {clean(where)}; torchpin reads requirements*.txt,\n"
+            "  constraints*.txt and *.in files, or any file that is named on the command line"
+        )
+    elif not report.fleet.groups:
+        note(NO_FLEET)
+
+
+def exit_code(findings: tuple[Finding, ...], args: argparse.Namespace) -> int:
+    """Return 1 if a finding is at least as grave as ``--severity``, else 0."""
+    if args.exit_zero:
+        return CLEAN
+    low = SEVERITIES.index(args.severity)
+    grave = any(SEVERITIES.index(finding.severity) >= low for finding in findings)
+    return FINDINGS if grave else CLEAN
+
+
+def _must_exist(path: str) -> None:
+    if os.path.lexists(path):
+        return
+    from torchpin.cli.parser import nearest
+
+    folder = os.path.dirname(path) or "."
+    beside = os.listdir(folder) if os.path.isdir(folder) else []
+    raise UsageError(
+        f"no such file or folder: {clean(path)}", hint=nearest(os.path.basename(path), beside)
+    )
+
+
+def _codes(values: list[str], option: str) -> tuple[str, ...]:
+    """Return the codes of a repeated, comma-separated option; each must begin a known code."""
+    codes = tuple(
+        code.strip().upper() for value in values for code in value.split(",") if code.strip()
+    )
+    if codes:
+        from torchpin.rules.registry import all_rules
+
+        known = [rule.code for rule in all_rules()]
+        for code in codes:
+            if code != "ALL" and not any(name.startswith(code) for name in known):
+                from torchpin.cli.parser import nearest
+
+                hint = nearest(code.lower(), [name.lower() for name in known]).replace("tp", "TP")
+                raise UsageError(
+                    f"{option}: no rule begins with {code!r}",
+                    hint=hint or "run `torchpin explain --all` for the list",
+                )
+    return tuple("TP" if code == "ALL" else code for code in codes)
+
+
+def _per_file(values: list[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    out: list[tuple[str, tuple[str, ...]]] = []
+    for value in values:
+        pattern, colon, codes = value.rpartition(":")
+        if not colon or not pattern or not codes:
+            raise UsageError(
+                f"--per-file-ignores: {value!r} is not PATTERN:CODES",
+                hint="write 'legacy/*:TP201,TP203'",
+            )
+        out.append((pattern, _codes([codes], "--per-file-ignores")))
+    return tuple(out)

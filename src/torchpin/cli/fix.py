@@ -1,0 +1,144 @@
+"""``torchpin fix``: mend files, print what would change, or filter standard input."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from torchpin.cli.check import rendered
+from torchpin.cli.common import exit_code, fleet_of, notes_of, options_of, view_of
+from torchpin.cli.parser import (
+    Parser,
+    add_fleet,
+    add_output,
+    add_paths,
+    add_policy,
+    add_rules,
+)
+from torchpin.cli.terminal import note, out, style
+from torchpin.documents.base import Document
+from torchpin.errors import UsageError
+from torchpin.report.model import plural
+from torchpin.report.style import clean
+
+if TYPE_CHECKING:  # --help and usage errors need no engine
+    from torchpin.engine import FixResult, Options
+
+
+def parser() -> Parser:
+    """Return the parser of ``fix``."""
+    made = Parser(
+        "fix",
+        "Mend pins and index URLs; every other byte stays. Files are replaced all or none.\n"
+        "With - the fixed text goes to standard output and the report to standard error.",
+    )
+    add_paths(made, what="fix")
+    made.add_argument("--diff", action="store_true", help="print the changes; write nothing")
+    made.add_argument(
+        "--unsafe-fixes",
+        action="store_true",
+        help="also fixes that move the installed torch version or add an index",
+    )
+    made.add_argument(
+        "--prove",
+        action="store_true",
+        help="before writing, let the real pip or uv resolve each changed file for each\n"
+        "target (needs the network)",
+    )
+    made.add_argument(
+        "--statistics", action="store_true", help="print how often each rule still fires instead"
+    )
+    add_policy(made)
+    add_fleet(made)
+    add_rules(made)
+    add_output(made)
+    return made
+
+
+def main(argv: list[str]) -> int:
+    """Run ``fix`` and return its exit code."""
+    return run(parser().parse(argv))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run ``fix`` with parsed arguments (``check --diff`` too) and return its exit code."""
+    from torchpin import engine
+
+    options = options_of(args)
+    if args.diff and args.output_format not in ("text", "concise"):
+        raise UsageError("--diff is a patch; it has no other --output-format")
+    result = engine.fix(options, fleet_of(args))
+    if args.diff:
+        return _diff(result, args, options)
+    if args.prove and result.changes:
+        from torchpin.cli.prove import prove
+
+        prove(result, options)
+    if options.stdin is not None:
+        _print_fixed(result, options)
+        report = rendered(view_of(result.report_after, unsafe_fixes=args.unsafe_fixes), args)
+        sys.stderr.write(report)
+    else:
+        from torchpin.rewrite.apply import write_all
+
+        write_all([(document.path, encoded(document), data) for document, data in result.changes])
+        _report(result, args)
+    _skipped(result, args)
+    notes_of(result.report_after, options, quiet=args.quiet)
+    return exit_code(result.report_after.findings, args)
+
+
+def encoded(document: Document) -> bytes:
+    """Return the bytes that ``document`` was read from."""
+    return document.encode(document.text)
+
+
+def decoded(document: Document, data: bytes) -> str:
+    """Return the text of ``data``, which are new bytes of ``document``."""
+    return data[len(document.bom) :].decode(document.encoding)
+
+
+def _report(result: FixResult, args: argparse.Namespace) -> None:
+    after = view_of(result.report_after, unsafe_fixes=args.unsafe_fixes)
+    out(rendered(after, args))
+    if args.quiet or args.output_format not in ("text", "concise"):
+        return
+    before = len(result.report_before.findings)
+    mended = max(0, before - len(after.findings))
+    if not result.changes:
+        out("Nothing to change.\n")
+        return
+    names = ", ".join(clean(document.path) for document, _ in result.changes)
+    paint = style(no_color=args.no_color)
+    line = f"Mended {plural(mended, 'finding')} in {plural(len(result.changes), 'file')}: {names}."
+    out(paint.paint("good", line) + "\n")
+
+
+def _diff(result: FixResult, args: argparse.Namespace, options: Options) -> int:
+    from torchpin.report import diff
+
+    paint = style(no_color=args.no_color)
+    for document, data in result.changes:
+        out(diff.render(document.path, document.text, decoded(document, data), paint))
+    _skipped(result, args)
+    notes_of(result.report_before, options, quiet=args.quiet)
+    return exit_code(result.report_before.findings, args)
+
+
+def _print_fixed(result: FixResult, options: Options) -> None:
+    data = options.stdin or b""
+    for document, changed in result.changes:
+        if document.path == options.stdin_filename:
+            data = changed
+        else:
+            note(f"{clean(document.path)} would change too; run torchpin fix on the file itself")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def _skipped(result: FixResult, args: argparse.Namespace) -> None:
+    if not args.quiet:
+        for text in result.skipped:
+            note(clean(text))

@@ -1,0 +1,139 @@
+"""Find the command, run it, and turn what went wrong into a message and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Protocol, cast
+
+from torchpin import __version__
+from torchpin.errors import TorchpinError, UsageError
+
+CLEAN, FINDINGS, USAGE, INTERNAL = 0, 1, 2, 3
+"""Exit codes: clean or all fixed · findings · wrong usage or settings · a defect of torchpin."""
+_SIGPIPE, _SIGINT = 141, 130
+
+COMMANDS = {
+    "check": "say what will not install or run, and why",
+    "fix": "mend the pins and index URLs of files",
+    "show": "show which builds would be installed, with their verdicts",
+    "resolve": "find one set of versions that runs on the whole fleet",
+    "explain": "explain a rule: torchpin explain TP201",
+    "fleet": "show the declared fleet: torchpin fleet show",
+    "catalog": "look builds up: torchpin catalog show torch 2.14.1",
+}
+"""Command → one line; ``cli/<command>.py`` holds it."""
+
+_HELP = """\
+torchpin: will the PyTorch that these files install run on this fleet?
+
+usage: torchpin COMMAND [OPTIONS] [PATH ...]
+
+{commands}
+
+Start with:
+  torchpin check requirements.txt --gpu V100 --driver 550.54.15 --python 3.11
+or declare the fleet once, in torchpin.toml or in pyproject.toml [tool.torchpin]:
+  [fleet.training]
+  gpus = ["Tesla V100", "A100-SXM4-80GB"]
+  driver = "550.54.15"
+  python = "3.11"
+
+options of a command: torchpin COMMAND --help     version: torchpin --version
+exit code: 0 clean or all fixed · 1 findings · 2 wrong usage · 3 internal failure
+"""
+
+
+class Command(Protocol):
+    """What each command module offers."""
+
+    def main(self, argv: list[str]) -> int:
+        """Run the command and return its exit code."""
+
+
+def main(argv: list[str]) -> int:
+    """Run torchpin with ``argv`` (without the program's name) and return the exit code.
+
+    Raises:
+        TorchpinError: the user asks for something impossible.
+    """
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        if len(argv) > 1 and argv[0] == "help":
+            return _load(argv[1]).main(["--help"])
+        sys.stdout.write(help_text())
+        return CLEAN
+    if argv[0] in ("-V", "--version"):
+        sys.stdout.write(f"torchpin {__version__}\n")
+        return CLEAN
+    return _load(argv[0]).main(argv[1:])
+
+
+def help_text() -> str:
+    """Return the help of torchpin itself; it fits a screen of 24 lines."""
+    rows = "\n".join(f"  {name:<9}{text}" for name, text in COMMANDS.items())
+    return _HELP.format(commands=rows)
+
+
+def guarded(argv: list[str]) -> int:
+    """Run ``main`` and return an exit code whatever happens.
+
+    A closed pipe ends the run quietly; an expected error prints its message; anything else is a
+    defect: a short message, and the traceback only if ``TORCHPIN_DEBUG`` is set.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # A character that the terminal cannot show must not end the run.
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+    try:
+        code = main(argv)
+        sys.stdout.flush()
+    except TorchpinError as error:
+        return _fail(error)
+    except BrokenPipeError:
+        # Python flushes stdout once more on exit; give it somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _SIGPIPE
+    except KeyboardInterrupt:
+        return _SIGINT
+    except Exception as error:  # noqa: BLE001 (the last resort: reported, never hidden)
+        return _defect(error)
+    return code
+
+
+def _load(name: str) -> Command:
+    if name not in COMMANDS:
+        from torchpin.cli.parser import nearest
+
+        what = "option" if name.startswith("-") else "command"
+        known = ("--help", "--version") if what == "option" else tuple(COMMANDS)
+        hint = nearest(name, known)
+        if not hint and what == "command" and os.path.exists(name):
+            hint = f"did you mean `torchpin check {name}`?"
+        raise UsageError(f"unknown {what} {name!r}", hint=hint or "run `torchpin --help`")
+    return cast(Command, import_module(f"torchpin.cli.{name}"))
+
+
+def _fail(error: TorchpinError) -> int:
+    from torchpin.report.style import redact
+
+    sys.stderr.write(f"torchpin: {redact(str(error))}\n")
+    return error.exit_code
+
+
+def _defect(error: Exception) -> int:
+    from torchpin.report.style import redact
+
+    if os.environ.get("TORCHPIN_DEBUG"):
+        import traceback
+
+        traceback.print_exc()
+    message = redact(f"{type(error).__name__}: {error}")
+    sys.stderr.write(
+        f"torchpin: internal failure: {message}\n"
+        f"  This is a defect of torchpin {__version__}; no file was left half-written.\n"
+        "  Please report it with the command, the files and the output of the same command\n"
+        "  run with TORCHPIN_DEBUG=1 in the environment.\n"
+    )
+    return INTERNAL

@@ -1,0 +1,176 @@
+"""argparse with suggestions, and the options that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from typing import NoReturn
+
+from torchpin.catalog.model import PLATFORMS
+from torchpin.errors import UsageError
+
+FORMATS = ("text", "concise", "json", "github", "sarif")
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser that raises ``UsageError`` and names the nearest option."""
+
+    def __init__(self, command: str, description: str, epilog: str | None = None) -> None:
+        super().__init__(
+            prog=f"torchpin {command}",
+            description=description,
+            epilog=epilog,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+    def parse(self, argv: list[str]) -> argparse.Namespace:
+        """Return the arguments of ``argv``.
+
+        Raises:
+            UsageError: an unknown option or a value that is not one of the choices.
+        """
+        args, rest = self.parse_known_args(argv)
+        if rest:
+            word = rest[0].split("=", 1)[0]
+            options = [name for action in self._actions for name in action.option_strings]
+            hint = nearest(word, options) if word.startswith("-") else ""
+            what = "unknown option" if word.startswith("-") else "unexpected argument"
+            raise UsageError(f"{what} {word!r}", hint=hint or f"run `{self.prog} --help`")
+        return args
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print.
+
+        Raises:
+            UsageError: always.
+        """
+        hint = ""
+        if "invalid choice: " in message:
+            word = message.split("invalid choice: ", 1)[1].split("'")[1]
+            for action in self._actions:
+                if action.choices is not None and message.startswith(_head(action)):
+                    hint = nearest(word, [str(choice) for choice in action.choices])
+        raise UsageError(message, hint=hint or f"run `{self.prog} --help`")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Leave after ``--help``, through the one place that handles a closed pipe."""
+        if message:
+            sys.stderr.write(message)
+        sys.stdout.flush()
+        raise SystemExit(status)
+
+
+def _head(action: argparse.Action) -> str:
+    name = "/".join(action.option_strings) or action.metavar or action.dest
+    return f"argument {name}:"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return ``did you mean …?`` for the nearest of ``known``, or ``""``."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    return f"did you mean `{found[0]}`?" if found else ""
+
+
+def add_paths(parser: Parser, *, what: str) -> None:
+    """Add ``PATH…`` and ``--stdin-filename``."""
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help=f"files and folders to {what} (default: this folder); - reads standard input",
+    )
+    parser.add_argument(
+        "--stdin-filename",
+        metavar="NAME",
+        help="the name that standard input goes by (default: requirements.txt)",
+    )
+
+
+def add_fleet(parser: Parser) -> None:
+    """Add the options that declare the fleet or say where it is declared."""
+    group = parser.add_argument_group("fleet")
+    group.add_argument(
+        "--config", metavar="FILE", help="the fleet profile (default: the nearest torchpin.toml)"
+    )
+    group.add_argument("--isolated", action="store_true", help="look for no profile")
+    group.add_argument(
+        "--gpu",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a GPU of a fleet of one group: V100, sm_70, gfx942, p3.2xlarge (repeat for more)",
+    )
+    group.add_argument("--driver", metavar="VERSION", help="its driver: 550.54.15")
+    group.add_argument(
+        "--python",
+        action="append",
+        default=[],
+        metavar="VERSION",
+        help="its Python: 3.11, 3.14t, '>=3.10,<3.13' (repeat for more)",
+    )
+    group.add_argument(
+        "--platform", choices=PLATFORMS, metavar="NAME", help=f"one of {', '.join(PLATFORMS)}"
+    )
+    group.add_argument("--glibc", metavar="VERSION", help="its glibc: 2.31")
+    group.add_argument("--client", choices=("pip", "uv"), help="what installs the files")
+
+
+def add_rules(parser: Parser) -> None:
+    """Add the options that choose rules and set the exit code."""
+    group = parser.add_argument_group("rules")
+    group.add_argument(
+        "--select",
+        action="append",
+        default=[],
+        metavar="CODES",
+        help="only these rules: codes or their beginnings, comma-separated",
+    )
+    group.add_argument(
+        "--ignore", action="append", default=[], metavar="CODES", help="not these rules"
+    )
+    group.add_argument(
+        "--per-file-ignores",
+        action="append",
+        default=[],
+        metavar="PATTERN:CODES",
+        help="not these rules in these files: 'legacy/*:TP201,TP203'",
+    )
+    group.add_argument(
+        "--severity",
+        choices=("info", "warning", "error"),
+        default="warning",
+        help="the lowest severity that makes the exit code 1 (default: warning)",
+    )
+    group.add_argument(
+        "--exit-zero", action="store_true", help="exit with 0 even if there are findings"
+    )
+
+
+def add_policy(parser: Parser) -> None:
+    """Add ``--policy``."""
+    parser.add_argument(
+        "--policy",
+        choices=("nearest", "newest"),
+        help="which versions to propose: the nearest to the file, or the newest that run",
+    )
+
+
+def add_output(parser: Parser, formats: tuple[str, ...] = FORMATS) -> None:
+    """Add the options of the report."""
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--output-format",
+        choices=formats,
+        default="text",
+        help="how to report (default: text)",
+    )
+    group.add_argument(
+        "--no-color",
+        action="store_true",
+        help="no colours (also: NO_COLOR; FORCE_COLOR gives them in a pipe)",
+    )
+    group.add_argument("-q", "--quiet", action="store_true", help="no notes and no closing line")

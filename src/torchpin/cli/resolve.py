@@ -1,0 +1,41 @@
+"""``torchpin resolve``: one set that runs on the whole fleet, or the smallest split."""
+
+from __future__ import annotations
+
+from torchpin.cli.common import fleet_of, options_of
+from torchpin.cli.main import CLEAN, FINDINGS
+from torchpin.cli.parser import Parser, add_fleet, add_output, add_paths, add_policy
+from torchpin.cli.terminal import out, style
+
+
+def parser() -> Parser:
+    """Return the parser of ``resolve``."""
+    made = Parser(
+        "resolve",
+        "Find the versions and the index that run on every target, or the fewest sets that do.",
+        "exit code: 0 every target is served · 1 some target is served by no published wheel",
+    )
+    add_paths(made, what="read the requirements from")
+    add_policy(made)
+    add_fleet(made)
+    add_output(made, ("text", "json"))
+    return made
+
+
+def main(argv: list[str]) -> int:
+    """Run ``resolve`` and return its exit code."""
+    args = parser().parse(argv)
+    from torchpin import engine
+
+    options = options_of(args)
+    outcome = engine.resolve_paths(options, fleet_of(args))
+    client = options.client or "pip"
+    if args.output_format == "json":
+        from torchpin.report import json_
+
+        out(json_.resolve(outcome, client))
+    else:
+        from torchpin.report import tables
+
+        out(tables.resolve(outcome, style(no_color=args.no_color), client))
+    return CLEAN if outcome.plans and not outcome.unserved else FINDINGS

@@ -1,0 +1,37 @@
+"""``torchpin show``: every selection with its verdict, per target."""
+
+from __future__ import annotations
+
+from torchpin.cli.common import fleet_of, notes_of, options_of
+from torchpin.cli.parser import Parser, add_fleet, add_output, add_paths
+from torchpin.cli.terminal import out, style
+
+
+def parser() -> Parser:
+    """Return the parser of ``show``."""
+    made = Parser(
+        "show", "Show which build pip or uv would install on each target, and whether it runs."
+    )
+    add_paths(made, what="read")
+    add_fleet(made)
+    add_output(made, ("text", "json"))
+    return made
+
+
+def main(argv: list[str]) -> int:
+    """Run ``show`` and return 0: it answers, it does not judge."""
+    args = parser().parse(argv)
+    from torchpin import engine
+
+    options = options_of(args)
+    report = engine.check(options, fleet_of(args))
+    if args.output_format == "json":
+        from torchpin.report import json_
+
+        out(json_.show(report.selections))
+    else:
+        from torchpin.report import tables
+
+        out(tables.show(report.selections, style(no_color=args.no_color)))
+    notes_of(report, options, quiet=args.quiet)
+    return 0

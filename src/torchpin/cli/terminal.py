@@ -1,0 +1,38 @@
+"""Where output goes and whether it has colours."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from torchpin.report.style import Style
+
+
+def wants_color(*, no_color: bool, environ: Mapping[str, str], is_terminal: bool) -> bool:
+    """Tell whether to paint: ``--no-color``, NO_COLOR, FORCE_COLOR, then the terminal decide.
+
+    A variable counts if it is set and not empty (no-color.org, force-color.org).
+    """
+    if no_color or environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR"):
+        return True
+    return is_terminal and environ.get("TERM") != "dumb"
+
+
+def style(*, no_color: bool) -> Style:
+    """Return the style for standard output."""
+    return Style(
+        wants_color(no_color=no_color, environ=os.environ, is_terminal=sys.stdout.isatty())
+    )
+
+
+def out(text: str) -> None:
+    """Write ``text`` to standard output as it is."""
+    sys.stdout.write(text)
+
+
+def note(text: str) -> None:
+    """Write a note to standard error: standard output holds the report alone."""
+    sys.stderr.write(f"note: {text}\n")

@@ -1,0 +1,57 @@
+"""What a rule says about itself, for ``explain``, SARIF and the documentation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from torchpin.rules.registry import Rule
+
+_SECTION = re.compile(r"^(what it does|why it is bad|example|fix|evidence)\s*:?\s*$", re.IGNORECASE)
+_INLINE = re.compile(r"^(What it does|Why it is bad|Example|Fix|Evidence)\s*:\s+(?=\S)")
+
+
+class RuleText(NamedTuple):
+    """The documentation of one rule."""
+
+    code: str
+    name: str
+    severity: str
+    summary: str
+    """One line."""
+    body: str
+    """The docstring behind its first line, as Markdown."""
+
+    def markdown(self) -> str:
+        """Return the whole page."""
+        head = f"# {self.code} {self.name}\n\n*{self.severity}* · {self.summary}\n"
+        return f"{head}\n{self.body}\n" if self.body else head
+
+
+def describe(rule: Rule) -> RuleText:
+    """Return the documentation of ``rule``."""
+    from inspect import cleandoc
+
+    doc = cleandoc(type(rule).__doc__ or "").replace("``", "`")
+    summary, _, body = doc.partition("\n")
+    return RuleText(rule.code, rule.name, rule.severity, summary.strip(), _markdown(body.strip()))
+
+
+def describe_all(rules: Iterable[Rule]) -> tuple[RuleText, ...]:
+    """Return the documentation of ``rules``, in their order."""
+    return tuple(describe(rule) for rule in rules)
+
+
+def _markdown(body: str) -> str:
+    """Return ``body`` with its section words as Markdown headings."""
+    out: list[str] = []
+    for line in body.splitlines():
+        inline = _INLINE.match(line)
+        if _SECTION.match(line):
+            out += ["", f"## {line.strip().rstrip(':').capitalize()}", ""]
+        elif inline:
+            out += ["", f"## {inline.group(1)}", "", line[inline.end() :]]
+        else:
+            out.append(line)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip()
