@@ -21,7 +21,7 @@ class Reason(NamedTuple):
     question: str
     """``kernels`` · ``libraries`` · ``driver`` · ``driver-branch`` · ``vendor`` · ``cpu-build`` ·
     ``cuda-on-cpu`` (information) · ``python`` · ``platform`` · ``glibc`` · ``macos`` ·
-    ``companion-version`` · ``companion-cuda``."""
+    ``companion-version`` · ``companion-cuda`` · ``triton`` (information)."""
     status: str
     """One of ``BADNESS``."""
     text: str
@@ -39,3 +39,5 @@ class Verdict(NamedTuple):
     reasons: tuple[Reason, ...]
     covers: tuple[str, ...]
     """What was looked at: ``torch kernels``, ``libtorch_cuda_linalg.so``, ``driver`` …"""
+    leaves_out: tuple[str, ...] = ()
+    """What was not looked at, and why a runs may still disappoint: ``cuDNN and cuBLAS`` …"""

@@ -1,0 +1,151 @@
+"""Do two packages of the family fit each other: version and CUDA runtime?
+
+What each import checks was read from the wheels: ``torchaudio/_extension/utils.py`` (up to 2.11.0
+the CUDA major and minor must equal torch's, from 2.11.1 the major) and ``torchvision/extension.py``
+(0.15 both, from 0.16 the major).
+"""
+
+from __future__ import annotations
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+
+from torchpin.catalog.model import Build
+from torchpin.evidence import INFERRED, MEASURED, PUBLISHED
+from torchpin.judge.model import FAILS, PARTLY, RUNS, UNKNOWN, Reason
+from torchpin.judge.settle import settle
+from torchpin.judge.words import CPU, CUDA, ROCM, cuda_of, kind_of, name_build
+
+AUDIO_STABLE = "https://github.com/pytorch/audio/pull/4212"
+AUDIO_CHECK = "torchaudio/_extension/utils.py of torchaudio 2.11.0 and 2.11.1"
+AUDIO_MAJOR = "https://github.com/pytorch/audio/pull/4226"
+VISION_CHECK = "https://github.com/pytorch/vision/pull/7726; torchvision/extension.py"
+VISION_CPU = "https://github.com/pytorch/vision/issues/3058"
+VISION_NO_TORCH_CUDA = "https://github.com/pytorch/pytorch/issues/122494"
+AUDIO_NO_TORCH_CUDA = "https://github.com/pytorch/pytorch/issues/111983"
+AUDIO_NO_TORCH_HIP = "https://github.com/pytorch/audio/issues/2525"
+CODEC = "https://github.com/unslothai/unsloth/pull/7474"
+
+LINKED = ("torchvision", "torchaudio", "torchcodec", "xformers")
+"""Companions whose binaries link torch's GPU libraries."""
+
+
+def judge_companion(companion: Build, torch: Build) -> tuple[Reason, ...]:
+    """Judge a companion beside a torch build: one reason for the version, one for CUDA."""
+    return tuple(
+        settle(reason) for reason in (*_version(companion, torch), *_cuda(companion, torch))
+    )
+
+
+def _version(companion: Build, torch: Build) -> tuple[Reason, ...]:
+    question = "companion-version"
+    this, other = name_build(companion), name_build(torch)
+    wants = companion.requires_torch
+    source = companion.source
+    evidence = MEASURED if companion.evidence == MEASURED else PUBLISHED
+    if wants is None:
+        text = f"which torch {this} accepts is not known"
+        return (Reason(question, UNKNOWN, text, INFERRED, source),)
+    if wants == "":
+        if companion.package != "torchaudio" or Version(companion.version) < Version("2.11"):
+            return ()
+        wants, source, evidence = ">=2.11", AUDIO_STABLE, PUBLISHED
+        said = f"{this} says nothing in its metadata and is built for torch 2.11 or newer"
+    else:
+        said = f"{this} requires torch{wants}"
+    try:
+        allowed = SpecifierSet(wants)
+    except InvalidSpecifier:
+        text = f"the requirement of {this} on torch cannot be read: {wants}"
+        return (Reason(question, UNKNOWN, text, INFERRED, source),)
+    local = f"{torch.version}+{torch.label or torch.channel}"
+    if any(allowed.contains(version, prereleases=True) for version in (torch.version, local)):
+        return (Reason(question, RUNS, f"{said}, which {other} is", evidence, source),)
+    return (Reason(question, FAILS, f"{said}, which {other} is not", evidence, source),)
+
+
+def _cuda(companion: Build, torch: Build) -> tuple[Reason, ...]:
+    question = "companion-cuda"
+    if companion.package not in LINKED:
+        return ()
+    this, other = name_build(companion), name_build(torch)
+    ours, theirs = kind_of(companion), kind_of(torch)
+    if ours is None or theirs is None:
+        text = f"whether {this} and {other} are built for the same accelerator is not known"
+        return (Reason(question, UNKNOWN, text, INFERRED, companion.source),)
+    if ours == theirs == CUDA:
+        return (_cuda_pair(companion, torch, this, other),)
+    if ours == theirs:
+        return _same_kind(companion, torch, this, other)
+    if ours == CPU:
+        return _cpu_companion(companion, this, other)
+    if companion.package == "torchcodec":
+        text = f"{this} needs the libraries of its accelerator, which {other} does not have"
+        return (Reason(question, FAILS, text, PUBLISHED, CODEC),)
+    if companion.package == "torchaudio":
+        source = AUDIO_NO_TORCH_HIP if ours == ROCM else AUDIO_NO_TORCH_CUDA
+    else:
+        source = VISION_NO_TORCH_CUDA
+    evidence = PUBLISHED if ours in (CUDA, ROCM) and companion.package != "xformers" else INFERRED
+    missing = {CUDA: "libtorch_cuda", ROCM: "libtorch_hip"}.get(ours, "torch's accelerator library")
+    text = f"{this} needs {missing}, which {other} does not have: it does not load"
+    return (Reason(question, FAILS, text, evidence, source),)
+
+
+def _cpu_companion(companion: Build, this: str, other: str) -> tuple[Reason, ...]:
+    if companion.package not in ("torchvision", "torchaudio"):
+        return ()
+    example = {"torchvision": "nms, roi_align", "torchaudio": "forced_align, rnnt_loss"}
+    text = (
+        f"{this} is a CPU build beside {other}: its own operators "
+        f"({example[companion.package]}) do not run on the GPU"
+    )
+    return (Reason("companion-cuda", PARTLY, text, PUBLISHED, VISION_CPU),)
+
+
+def _same_kind(companion: Build, torch: Build, this: str, other: str) -> tuple[Reason, ...]:
+    if companion.channel == torch.channel or kind_of(torch) != ROCM:
+        return ()
+    text = f"{this} and {other} are built for different ROCm releases; nothing says that they fit"
+    return (Reason("companion-cuda", UNKNOWN, text, INFERRED, companion.source),)
+
+
+def cuda_rule(package: str, version: str) -> tuple[str, str, str]:
+    """Return how a companion compares CUDA with torch's: (rule, evidence, source).
+
+    The rule ``minor``: major and minor must be equal; ``major``: the major alone.
+    """
+    number = Version(version)
+    if package == "torchaudio":
+        if number >= Version("2.11.1"):
+            return ("major", PUBLISHED, AUDIO_MAJOR)
+        return ("minor", PUBLISHED if number >= Version("2.0") else INFERRED, AUDIO_CHECK)
+    if package == "torchvision":
+        if number >= Version("0.16"):
+            return ("major", PUBLISHED, VISION_CHECK)
+        return ("minor", PUBLISHED if number >= Version("0.15") else INFERRED, VISION_CHECK)
+    if package == "torchcodec":
+        return ("major", PUBLISHED, CODEC)
+    return ("major", INFERRED, "")
+
+
+def _cuda_pair(companion: Build, torch: Build, this: str, other: str) -> Reason:
+    question = "companion-cuda"
+    ours, theirs = cuda_of(companion), cuda_of(torch)
+    if ours is None or theirs is None:
+        text = f"the CUDA versions of {this} and {other} are not known"
+        return Reason(question, UNKNOWN, text, INFERRED, companion.source)
+    rule, evidence, source = cuda_rule(companion.package, companion.version)
+    if ours == theirs:
+        text = f"{this} and {other} are both built with CUDA {ours}"
+        return Reason(question, RUNS, text, evidence, companion.source)
+    same_major = ours.split(".")[0] == theirs.split(".")[0]
+    if rule == "major" and same_major:
+        text = f"{this} (CUDA {ours}) fits {other} (CUDA {theirs}): it compares the major only"
+        return Reason(question, RUNS, text, evidence, source)
+    what = "CUDA major version" if rule == "major" else "CUDA version, major and minor"
+    text = (
+        f"{this} is built with CUDA {ours}, {other} with CUDA {theirs}: "
+        f"{companion.package} {companion.version} needs the same {what}"
+    )
+    return Reason(question, FAILS, text, evidence, source)

@@ -1,0 +1,57 @@
+"""Names of builds, GPUs and CUDA versions in sentences, and what kind of build a channel is."""
+
+from __future__ import annotations
+
+import re
+
+from torchpin.catalog.model import Build, Kernels
+from torchpin.fleet.model import Gpu
+
+CUDA = "cuda"
+ROCM = "rocm"
+CPU = "cpu"
+XPU = "xpu"
+
+
+def kind_of(build: Build) -> str | None:
+    """Return ``cuda``, ``rocm``, ``cpu`` or ``xpu``; None for a vendor's own label."""
+    channel = build.channel
+    if re.match(r"cu\d{2,3}(?!\d)", channel):
+        return CUDA
+    for kind in (ROCM, CPU, XPU):
+        if channel.startswith(kind):
+            return kind
+    return None
+
+
+def cuda_of(build: Build) -> str | None:
+    """Return the CUDA runtime of a build, ``major.minor``: recorded, else from its channel."""
+    if build.cuda is not None:
+        return build.cuda
+    match = re.match(r"cu(\d{1,2})(\d)(?!\d)", build.channel)
+    return f"{match[1]}.{match[2]}" if match else None
+
+
+def name_build(build: Build) -> str:
+    """``torch 2.11.0+cu128``, ``torch 2.15.0 (PyPI, cu132)``, ``torch 2.6.0 (cu124)``."""
+    if build.home == "pypi":
+        return f"{build.package} {build.full_version} (PyPI, {build.channel})"
+    if build.label:
+        return f"{build.package} {build.full_version}"
+    return f"{build.package} {build.version} ({build.channel})"
+
+
+def name_gpu(gpu: Gpu) -> str:
+    """``Tesla V100 (sm_70)``, ``sm_70`` where only that is declared."""
+    return f"{gpu.name} ({gpu.arch})" if gpu.arch and gpu.name != gpu.arch else gpu.name
+
+
+def list_kernels(kernels: Kernels) -> str:
+    """``sm_75 sm_80``, ``gfx90a gfx942``; ``no GPU`` for an empty list."""
+    names = [f"sm_{code}" for code in kernels.sass] + list(kernels.gfx)
+    return " ".join(names) or "no GPU"
+
+
+def list_ptx(kernels: Kernels) -> str:
+    """``compute_90 compute_120``."""
+    return " ".join(f"compute_{code}" for code in kernels.ptx)
