@@ -1,0 +1,177 @@
+"""Choosing the packages of the family together, as the clients' resolvers do.
+
+The graph is a star: companions require torch and nothing else that torchpin knows. Where the
+best build of every companion accepts the best torch, or only one torch is left, the answer
+needs no search; else resolvelib (pip's own resolver) searches, with pip's preferences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from torchpin.select.asks import Ask
+from torchpin.select.pools import Candidate, admits
+
+_ROUNDS = 5000
+_UPPER = ("<", "<=", "~=")
+
+
+class Demand(NamedTuple):
+    """A fixed package outside the family that requires torch: ``vllm==0.4.0``."""
+
+    text: str
+    specifier: str
+
+
+class Choice(NamedTuple):
+    """What a resolver takes together."""
+
+    chosen: dict[str, Candidate]
+    conflict: str | None
+
+
+def accepts(companion: Candidate, torch: Candidate) -> bool:
+    """Return whether the METADATA of ``companion`` admits ``torch``, as far as it is known."""
+    required = companion.build.requires_torch
+    return not required or admits(required, torch.version)
+
+
+def choose(
+    lists: Mapping[str, Sequence[Candidate]],
+    asks: Mapping[str, Ask],
+    demands: Sequence[Demand] = (),
+    *,
+    client: str = "pip",
+) -> Choice:
+    """Return one candidate a package that go together, or the conflict.
+
+    ``lists`` holds the candidates of each package, best first and never empty. With a conflict
+    the choice is what each package would take alone.
+    """
+    alone = {package: found[0] for package, found in lists.items()}
+    torches = lists.get("torch")
+    if torches is None:
+        return Choice(alone, None)
+    admitted = [t for t in torches if all(admits(d.specifier, t.version) for d in demands)]
+    if not admitted:
+        demand = next(
+            (d for d in demands if not any(admits(d.specifier, t.version) for t in torches)),
+            demands[0],
+        )
+        return Choice(alone, f"{demand.text} requires torch{demand.specifier}, but {_asked(asks)}")
+    companions = {name: found for name, found in lists.items() if name != "torch"}
+    best = admitted[0]
+    if all(accepts(found[0], best) for found in companions.values()):
+        return Choice({**alone, "torch": best}, None)
+    for name, found in companions.items():
+        if not any(accepts(c, t) for c in found for t in admitted):
+            return Choice(alone, _disagree(name, found[0], asks))
+    if len({t.version for t in admitted}) == 1:
+        # Every companion alone has a candidate for this torch, so they all go together.
+        picked = {
+            name: next(c for c in found if accepts(c, best)) for name, found in companions.items()
+        }
+        return Choice({"torch": best, **picked}, None)
+    solved = _search({**companions, "torch": admitted}, asks, client)
+    if solved is None:
+        names = ", ".join(asks[name].text for name in lists)
+        return Choice(alone, f"no torch suits all of {names}")
+    return Choice(solved, None)
+
+
+def _asked(asks: Mapping[str, Ask]) -> str:
+    torch = asks["torch"]
+    return (
+        f"{torch.text} is asked for" if len(torch.specifier) else "the indexes offer no such torch"
+    )
+
+
+def _disagree(name: str, companion: Candidate, asks: Mapping[str, Ask]) -> str:
+    ask = asks[name]
+    required = companion.build.requires_torch
+    if ask.pin is not None or ask.url:
+        return f"{name} {companion.build.full_version} requires torch{required}, but {_asked(asks)}"
+    return f"no {ask.text} accepts the torch that is asked for: {_asked(asks)}"
+
+
+def _search(
+    lists: Mapping[str, Sequence[Candidate]], asks: Mapping[str, Ask], client: str
+) -> dict[str, Candidate] | None:
+    from resolvelib import BaseReporter, Resolver
+    from resolvelib.resolvers import ResolutionError
+
+    provider: Any = _provider(lists, asks)
+    resolver: Any = Resolver(provider, BaseReporter())
+    # A requirement is (package, specifier text); "" asks for the package alone.
+    try:
+        result = resolver.resolve([(name, "") for name in asks if name in lists], _ROUNDS)
+    except ResolutionError:
+        return None
+    return {name: result.mapping[name] for name in lists if name in result.mapping}
+
+
+def _preference(ask: Ask, order: int) -> tuple[bool, bool, bool, int, bool, str]:
+    """Return pip's order of decision: URLs, pins, upper bounds, order in the file, operators."""
+    operators = [(one.operator, one.version) for one in ask.specifier]
+    pinned = any(op.startswith("==") and "*" not in version for op, version in operators)
+    upper = any(op in _UPPER or (op == "==" and "*" in version) for op, version in operators)
+    return (ask.url is None, not pinned, not upper, order, not operators, ask.package)
+
+
+def _provider(lists: Mapping[str, Sequence[Candidate]], asks: Mapping[str, Ask]) -> Any:
+    from resolvelib import AbstractProvider
+
+    order = {name: _preference(ask, at) for at, (name, ask) in enumerate(asks.items())}
+
+    class Provider(AbstractProvider):  # type: ignore[type-arg]
+        """The star graph for resolvelib."""
+
+        def identify(self, requirement_or_candidate: Any) -> str:
+            if isinstance(requirement_or_candidate, Candidate):
+                return requirement_or_candidate.build.package
+            return str(requirement_or_candidate[0])
+
+        def get_preference(
+            self,
+            identifier: Any,
+            resolutions: Any,
+            candidates: Any,
+            information: Any,
+            backtrack_causes: Any,
+        ) -> Any:
+            return order[identifier]
+
+        def narrow_requirement_selection(
+            self,
+            identifiers: Any,
+            resolutions: Any,
+            candidates: Any,
+            information: Any,
+            backtrack_causes: Any,
+        ) -> Any:
+            names = list(identifiers)
+            causes = {info.requirement[0] for info in backtrack_causes}
+            causes |= {i.parent.build.package for i in backtrack_causes if i.parent is not None}
+            return [name for name in names if name in causes] or names
+
+        def find_matches(self, identifier: Any, requirements: Any, incompatibilities: Any) -> Any:
+            texts = [text for _, text in requirements[identifier] if text]
+            refused = {(c.version, c.place) for c in incompatibilities[identifier]}
+            return [
+                c
+                for c in lists[identifier]
+                if (c.version, c.place) not in refused
+                and all(admits(text, c.version) for text in texts)
+            ]
+
+        def is_satisfied_by(self, requirement: Any, candidate: Any) -> bool:
+            return not requirement[1] or admits(requirement[1], candidate.version)
+
+        def get_dependencies(self, candidate: Any) -> Any:
+            required = candidate.build.requires_torch
+            if candidate.build.package == "torch" or not required or "torch" not in lists:
+                return []
+            return [("torch", required)]
+
+    return Provider()

@@ -1,0 +1,38 @@
+"""pip: every index and link page is one pool, and the highest version in it wins.
+
+Among wheels of equal version and tag pip keeps the last one that it found; it reads link pages
+first and the indexes after them, in order (``pip._internal.index.collector`` of pip 26.3).
+"""
+
+from __future__ import annotations
+
+from torchpin.select.asks import Ask
+from torchpin.select.facts import Facts
+from torchpin.select.model import Install
+from torchpin.select.pools import Candidate, Pool, candidates_of, offer
+
+
+def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
+    """Return the one pool that pip makes of all effective indexes."""
+    candidates: list[Candidate] = []
+    hidden: list[str] = []
+    channels: list[str] = []
+    nightly = ""
+    pypi = False
+    links = [index for index in install.indexes if index.option == "--find-links"]
+    mains = [index for index in install.indexes if index.option != "--find-links"]
+    for rank, index in enumerate((*links, *mains)):
+        offered = offer(index, ask, facts)
+        if not offered.reachable:
+            continue
+        candidates += candidates_of(offered, index, rank)
+        nightly = nightly or offered.nightly
+        if offered.hidden:
+            hidden.append(offered.hidden)
+        pypi = pypi or index.kind.kind == "pypi"
+        channel = index.kind.channel
+        if channel and index.kind.kind == "channel" and channel not in channels:
+            channels.append(channel)
+    return Pool(
+        tuple(candidates), hidden[0] if hidden else "", tuple(channels), pypi, nightly=nightly
+    )

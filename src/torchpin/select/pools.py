@@ -1,0 +1,176 @@
+"""The wheels that an install's indexes offer, and which of them fit."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from torchpin.catalog.model import Build
+from torchpin.evidence import INFERRED
+from torchpin.fleet.model import Target
+from torchpin.select.asks import Ask
+from torchpin.select.channels import redact
+from torchpin.select.environments import wheel_fits
+from torchpin.select.facts import Facts
+from torchpin.select.model import PlacedIndex
+
+_versions: dict[str, Version] = {}
+_specifiers: dict[str, SpecifierSet] = {}
+
+
+def version_of(text: str) -> Version:
+    """Return ``Version(text)``, cached."""
+    found = _versions.get(text)
+    if found is None:
+        found = _versions[text] = Version(text)
+    return found
+
+
+def admits(specifier: str, version: Version) -> bool:
+    """Return whether the specifier text admits ``version``, pre-releases too; cached parse."""
+    found = _specifiers.get(specifier)
+    if found is None:
+        found = _specifiers[specifier] = SpecifierSet(specifier)
+    return found.contains(version, prereleases=True)
+
+
+class Candidate(NamedTuple):
+    """A build as one index offers it."""
+
+    build: Build
+    place: PlacedIndex
+    version: Version
+    """With its label."""
+    rank: int
+    """Among equal versions the higher rank wins."""
+    inferred: bool
+
+
+class Pool(NamedTuple):
+    """What a client sees of one package."""
+
+    candidates: tuple[Candidate, ...]
+    """Of every version, platform and Python."""
+    hidden: str
+    """Why more may be there: ``the index https://… is not known``; ``""`` if all is seen."""
+    channels: tuple[str, ...]
+    """Channels that the pool is made of, in order."""
+    pypi: bool
+    """Whether PyPI is part of the pool."""
+    nightly: str = ""
+    """A nightly index of the pool: it holds development releases only."""
+
+
+class Offer(NamedTuple):
+    """What one index offers of one package."""
+
+    builds: tuple[Build, ...]
+    hidden: str = ""
+    inferred: bool = False
+    nightly: str = ""
+    reachable: bool = True
+    """False where the client reads nothing from this address."""
+
+
+def index_text(index: PlacedIndex) -> str:
+    """Return an index for messages."""
+    return "PyPI" if index.url == "" else redact(index.url)
+
+
+def offer(index: PlacedIndex, ask: Ask, facts: Facts) -> Offer:
+    """Return what ``index`` offers of the package of ``ask``.
+
+    A link page works for the project that it lists; the root of an index given to
+    ``--find-links`` lists directories only, so that nothing comes from it. An index URL that
+    already names a project leads nowhere.
+    """
+    kind, package = index.kind, ask.package
+    links = index.option == "--find-links"
+    if kind.kind in ("channel", "pypi", "root") and (
+        (links and kind.project != package) or (not links and kind.project is not None)
+    ):
+        return Offer((), reachable=False)
+    if kind.kind == "pypi":
+        return Offer(facts.find(package, home="pypi"))
+    if kind.kind == "channel":
+        builds = facts.find(package, channel=kind.channel, home="channel")
+        return Offer((*builds, *facts.find(package, channel="root", home="channel")))
+    if kind.kind in ("root", "legacy"):
+        if kind.kind == "legacy" and (not links or kind.project not in (None, package)):
+            return Offer((), reachable=False)
+        builds = tuple(
+            build
+            for build in facts.builds(package)
+            if build.home == "channel" and build.label and kind.channel in (None, build.channel)
+        )
+        if ask.pin is not None and ask.pin[1]:
+            return Offer(builds, inferred=True)
+        return Offer((), f"{index_text(index)} lists the wheels of every channel")
+    if kind.kind == "nightly":
+        return Offer((), nightly=index_text(index))
+    if kind.kind == "test":
+        return Offer((), f"{index_text(index)} holds release candidates")
+    if kind.kind == "private":
+        return Offer((), f"the private index {index_text(index)} may hold {package}")
+    return Offer((), f"it is not known what {index_text(index)} holds")
+
+
+def candidates_of(offered: Offer, index: PlacedIndex, rank: int) -> list[Candidate]:
+    """Return the builds of an offer as candidates."""
+    return [
+        Candidate(
+            build,
+            index,
+            version_of(build.full_version),
+            rank,
+            offered.inferred or build.evidence == INFERRED,
+        )
+        for build in offered.builds
+    ]
+
+
+def matching(ask: Ask, candidates: tuple[Candidate, ...], *, pre: bool) -> list[Candidate]:
+    """Return the candidates whose version ``ask`` admits.
+
+    Pre-releases count only if they are asked for or nothing else is there (PEP 440).
+    """
+    if pre or ask.specifier.prereleases:
+        return [c for c in candidates if ask.specifier.contains(c.version, prereleases=True)]
+    verdicts: dict[Version, bool] = {}
+    for candidate in candidates:
+        version = candidate.version
+        if version not in verdicts:
+            verdicts[version] = ask.specifier.contains(version, prereleases=True)
+    found = [c for c in candidates if verdicts[c.version]]
+    finals = [c for c in found if not c.version.is_prerelease]
+    return finals or found
+
+
+def fitting(found: list[Candidate], target: Target) -> list[Candidate]:
+    """Return the candidates that can be installed on ``target``, best first."""
+    fits: list[Candidate] = []
+    for candidate in found:
+        good, _, inferred = wheel_fits(candidate.build, target)
+        if good:
+            fits.append(candidate._replace(inferred=candidate.inferred or inferred))
+    fits.sort(key=_order, reverse=True)
+    return fits
+
+
+def _order(candidate: Candidate) -> tuple[Version, bool, int]:
+    """Return the sort key: version with its label, then tag priority, then the client's rank.
+
+    Where a channel's wheel carries no label (older Linux ones), it is tagged ``linux_*``,
+    which ranks below PyPI's ``manylinux`` tags (``packaging.tags``).
+    """
+    build = candidate.build
+    plain = build.home == "channel" and not build.label and build.platform.startswith("linux")
+    return candidate.version, not plain, candidate.rank
+
+
+def without_yanked(ask: Ask, fits: list[Candidate]) -> list[Candidate]:
+    """Return ``fits`` without yanked builds, unless an exact pin leaves nothing else (PEP 592)."""
+    kept = [c for c in fits if not c.build.yanked]
+    return kept if kept or ask.pin is None else fits

@@ -1,0 +1,317 @@
+"""The build that an installer would pick for each package, all packages together."""
+
+from __future__ import annotations
+
+from torchpin.catalog.model import Build
+from torchpin.evidence import PUBLISHED
+from torchpin.fleet.model import Target
+from torchpin.select import pip, uv
+from torchpin.select.asks import Ask, gather, implied, name_of, watched
+from torchpin.select.channels import index_kind
+from torchpin.select.environments import marker_holds
+from torchpin.select.facts import Facts
+from torchpin.select.joint import Choice, Demand, choose
+from torchpin.select.misses import Unclear, why_none
+from torchpin.select.model import (
+    Install,
+    Miss,
+    Placed,
+    PlacedIndex,
+    SelectedSet,
+    Selection,
+)
+from torchpin.select.pools import (
+    Candidate,
+    Pool,
+    fitting,
+    index_text,
+    matching,
+    version_of,
+    without_yanked,
+)
+from torchpin.select.wheels import wheel_name
+
+
+class _Options:
+    """What one package can be on the target: candidates, a miss, or a reason not to know."""
+
+    __slots__ = ("candidates", "miss", "note", "unclear")
+
+    def __init__(
+        self,
+        candidates: list[Candidate] | None = None,
+        *,
+        miss: Miss | None = None,
+        unclear: str = "",
+        note: str = "",
+    ) -> None:
+        self.candidates = candidates or []
+        self.miss = miss
+        self.unclear = unclear
+        self.note = note
+
+
+def select(install: Install, target: Target, catalog: Facts) -> SelectedSet:
+    """Return what the client of ``install`` would pick on ``target`` for every watched package.
+
+    Packages that the install declares come in the order of declaration, torch last if only
+    another package needs it.
+    """
+    asks = gather(install, target, catalog)
+    options = {
+        name: _options(ask, install, target, catalog)
+        for name, ask in asks.items()
+        if not ask.skipped
+    }
+    demands = _demands(install, target, catalog)
+    torch = asks.get("torch")
+    if torch is None or torch.skipped:
+        by = _needs_torch(options, demands)
+        if by:
+            torch = implied("torch", by, install, target)
+            asks = {**{k: v for k, v in asks.items() if k != "torch"}, "torch": torch}
+            options["torch"] = _options(torch, install, target, catalog)
+    lists = {name: found.candidates for name, found in options.items() if found.candidates}
+    choice = choose(lists, asks, demands, client=install.client)
+    selections = tuple(
+        _selection(ask, options.get(name), choice, install, target) for name, ask in asks.items()
+    )
+    return SelectedSet(install, target, selections, choice.conflict)
+
+
+def candidates(
+    install: Install, package: str, target: Target, catalog: Facts
+) -> tuple[tuple[Build, PlacedIndex], ...]:
+    """Return the builds that the declarations of ``package`` admit on ``target``, best first.
+
+    Each with the index that offers it. Other packages do not matter here. Empty if nothing
+    fits, if the package is not declared there, or if it cannot be known.
+    """
+    ask = gather(install, target, catalog).get(package)
+    if ask is None or ask.skipped:
+        return ()
+    found = _options(ask, install, target, catalog).candidates
+    return tuple((candidate.build, candidate.place) for candidate in found)
+
+
+def _needs_torch(options: dict[str, _Options], demands: list[Demand]) -> str:
+    """Return the package that brings torch in although nothing declares it."""
+    for name, found in options.items():
+        if found.candidates and found.candidates[0].build.requires_torch:
+            return name
+    return demands[0].text.partition("==")[0] if demands else ""
+
+
+def _demands(install: Install, target: Target, facts: Facts) -> list[Demand]:
+    """Return what pinned packages outside the family ask of torch."""
+    demands: list[Demand] = []
+    for placed in install.requirements:
+        declaration = placed.declaration
+        name = declaration.name
+        if not name or not declaration.specifier.startswith("==") or watched(name, facts):
+            continue
+        version = declaration.specifier.lstrip("=").strip()
+        if "*" in version or "," in version or not marker_holds(declaration.marker, target):
+            continue
+        specifier = facts.pins(name, version)
+        if specifier:
+            demands.append(Demand(f"{name}=={version}", specifier))
+    return demands
+
+
+# -- one package
+
+
+def _pool(ask: Ask, install: Install, facts: Facts) -> Pool:
+    if install.client == "uv":
+        return uv.pool_of(ask, install, facts)
+    return pip.pool_of(ask, install, facts)
+
+
+def _options(ask: Ask, install: Install, target: Target, facts: Facts) -> _Options:
+    if ask.unclear:
+        return _Options(unclear=ask.unclear)
+    if ask.url is not None:
+        return _from_url(ask, ask.url, target, facts)
+    pool = _pool(ask, install, facts)
+    found = matching(ask, pool.candidates, pre=install.pre)
+    fits = without_yanked(ask, fitting(found, target))
+    if ask.invalid or (not fits and not pool.nightly):
+        return _missing(ask, pool, install, target, facts)
+    labelled = ask.pin is not None and bool(ask.pin[1])
+    if pool.hidden and not (labelled and fits and install.client == "pip"):
+        return _Options(unclear=pool.hidden)
+    if pool.nightly and (install.pre or ask.specifier.prereleases or not fits):
+        missing = _missing(ask, pool, install, target, facts)
+        if missing.miss is not None and missing.miss.kind == "nightly":
+            return missing
+        return _Options(unclear=f"{pool.nightly} holds development releases")
+    if ask.hashes and install.client == "pip":
+        return _hashed(ask, fits, facts)
+    return _Options(fits)
+
+
+def _missing(ask: Ask, pool: Pool, install: Install, target: Target, facts: Facts) -> _Options:
+    reason = why_none(ask, pool, install, target, facts)
+    return _Options(unclear=str(reason)) if isinstance(reason, Unclear) else _Options(miss=reason)
+
+
+def _hashed(ask: Ask, fits: list[Candidate], facts: Facts) -> _Options:
+    """Keep what the hashes of the file admit; pip prefers builds with an allowed hash."""
+    listed: list[Candidate] = []
+    open_: list[Candidate] = []
+    for candidate in fits:
+        build = candidate.build
+        known = facts.hashes(build.package, build.full_version, build.platform)
+        digests = {digest.lower() for file, digest in known if _same_home(file, build.label)}
+        if digests & ask.hashes:
+            listed.append(candidate)
+        elif not digests:
+            open_.append(candidate)
+    if listed:
+        return _Options(listed, note="its hash is one of those in the file")
+    best = [c for c in open_ if c.version.public == (open_[0].version.public)] if open_ else []
+    if len({c.build.full_version for c in best}) > 1:
+        return _Options(unclear="the hashes in the file decide between several builds")
+    if best:
+        return _Options(open_, note="its hash is not known")
+    return _Options(fits, note="the hashes in the file are not those of known wheels")
+
+
+def _same_home(file: str, label: str) -> bool:
+    wheel = wheel_name(file)
+    return wheel is not None and wheel.label == label
+
+
+def _from_url(ask: Ask, url: str, target: Target, facts: Facts) -> _Options:
+    """A direct URL: its file name and its folder say which build it is."""
+    wheel = wheel_name(url)
+    if wheel is None or wheel.project != ask.package or "://" not in url:
+        return _Options(unclear="it comes from a URL that says nothing about its build")
+    folder = url.split("#", 1)[0].split("?", 1)[0].rpartition("/")[0]
+    kind = index_kind(folder)
+    if kind.kind == "channel" and kind.project is None:
+        home, channel = "channel", kind.channel
+    elif kind.kind == "root" and wheel.label:
+        home, channel = "channel", wheel.label
+    elif "/packages/" in folder and not wheel.label:
+        home, channel = "pypi", None
+    else:
+        return _Options(unclear="the wheel of its URL is not one of PyTorch's")
+    index = PlacedIndex(None, None, "url", url, kind)
+    if target.group.platform not in wheel.platforms:
+        text = f"the wheel of the URL is for {' and '.join(wheel.platforms) or 'another platform'}"
+        return _Options(miss=Miss("platform", text, PUBLISHED, "PEP 427: the wheel's file name"))
+    builds = [
+        build
+        for build in facts.find(
+            ask.package,
+            version=wheel.version,
+            channel=channel,
+            home=home,
+            platform=target.group.platform,
+        )
+        if build.label == wheel.label
+    ]
+    if not builds:
+        return _Options(unclear="the catalog does not know the wheel of its URL")
+    build = builds[0]._replace(pythons=wheel.pythons, pythons_inferred=())
+    fits = fitting(
+        [Candidate(build, index, version_of(build.full_version), 0, False)],
+        target,
+    )
+    if not fits:
+        text = f"the wheel of the URL is for {', '.join(wheel.pythons)}, not for {target.text}"
+        return _Options(miss=Miss("python", text, PUBLISHED, "PEP 427: the wheel's file name"))
+    return _Options(fits, note="the URL names it")
+
+
+# -- the answer
+
+
+def _selection(
+    ask: Ask,
+    options: _Options | None,
+    choice: Choice,
+    install: Install,
+    target: Target,
+) -> Selection:
+    placed: Placed | None = ask.placed
+    if options is None or ask.skipped:
+        first = next((p for p in install.requirements if name_of(p) == ask.package), None)
+        text = f"no declaration of {ask.package} applies to {target.text}"
+        return Selection(
+            ask.package, first, None, target, "skipped", None, None, None, text, exact=ask.exact
+        )
+    if options.unclear:
+        return Selection(
+            ask.package,
+            placed,
+            ask.implied_by,
+            target,
+            "unknown",
+            None,
+            None,
+            None,
+            options.unclear,
+            exact=ask.exact,
+        )
+    if options.miss is not None:
+        miss = options.miss
+        return Selection(
+            ask.package,
+            placed,
+            ask.implied_by,
+            target,
+            "none",
+            None,
+            None,
+            miss,
+            miss.message,
+            exact=ask.exact,
+        )
+    chosen = choice.chosen[ask.package]
+    return Selection(
+        ask.package,
+        placed,
+        ask.implied_by,
+        target,
+        "selected",
+        chosen.build,
+        chosen.place,
+        None,
+        _because(ask, options, chosen, choice, install),
+        exact=ask.exact,
+        inferred=chosen.inferred
+        or (
+            ask.package != "torch"
+            and chosen.build.requires_torch is None
+            and "torch" in choice.chosen
+        ),
+    )
+
+
+def _because(
+    ask: Ask, options: _Options, chosen: Candidate, choice: Choice, install: Install
+) -> str:
+    build = chosen.build
+    if choice.conflict is not None:
+        return f"{install.client} stops: {choice.conflict}"
+    if options.note and ask.url is not None:
+        return options.note
+    place = index_text(chosen.place)
+    if chosen is not options.candidates[0] and "torch" in choice.chosen:
+        torch = choice.chosen["torch"].build.full_version
+        other = (
+            f"the newest that goes with torch {torch}"
+            if ask.package != "torch"
+            else "the newest that its companions accept"
+        )
+        text = f"{build.full_version} from {place} is {other}"
+    elif install.client == "uv":
+        text = (
+            f"{place} is the first index that knows {ask.package}; {build.full_version} is its best"
+        )
+    else:
+        text = f"{build.full_version} from {place} is the highest version of all indexes"
+    return f"{text} ({options.note})" if options.note else text

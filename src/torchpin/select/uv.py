@@ -1,0 +1,39 @@
+"""uv: the first index that knows the name wins, whatever versions it holds (``first-index``).
+
+Extra indexes come first in order, ``--index-url`` (or PyPI) last; link pages join whichever
+index wins.
+"""
+
+from __future__ import annotations
+
+from torchpin.select.asks import Ask
+from torchpin.select.facts import Facts
+from torchpin.select.model import Install
+from torchpin.select.pools import Candidate, Pool, candidates_of, offer
+
+
+def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
+    """Return what uv sees: the first index that knows the name, and the link pages."""
+    candidates: list[Candidate] = []
+    hidden = nightly = ""
+    channels: list[str] = []
+    pypi = decided = False
+    for rank, index in enumerate(install.indexes):
+        links = index.option == "--find-links"
+        if decided and not links:
+            continue
+        offered = offer(index, ask, facts)
+        if not offered.reachable:
+            continue
+        hidden = hidden or offered.hidden
+        nightly = nightly or offered.nightly
+        if not links and (offered.hidden or offered.nightly or offered.builds):
+            decided = True
+        elif not offered.builds and index.kind.kind != "pypi":
+            continue
+        candidates += candidates_of(offered, index, len(install.indexes) - rank)
+        pypi = pypi or index.kind.kind == "pypi"
+        channel = index.kind.channel
+        if channel and index.kind.kind == "channel" and channel not in channels:
+            channels.append(channel)
+    return Pool(tuple(candidates), hidden, tuple(channels), pypi, nightly=nightly)
