@@ -106,6 +106,8 @@ class ChannelSpan(NamedTuple):
     source: str
     closed: bool
     """True if it is proved that no later release exists on the channel (see ``bounded``)."""
+    begun: bool = False
+    """True if it is proved that no earlier release exists on the channel."""
 
 
 class Health(NamedTuple):

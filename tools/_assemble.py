@@ -1,0 +1,541 @@
+"""Assemble builds, absences and channel spans from facts and measurements (pure)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from _facts import PLATFORMS, PYPI_DATE, Facts, Row, Wheel, order_pythons, partners, pypi_wheels
+from packaging.version import Version
+
+from torchpin.catalog.labels import cuda_of, kind_of_label
+from torchpin.catalog.model import FAMILY, Build, Kernels
+from torchpin.evidence import INFERRED, LOCKFILE, MEASURED, ORDER, PROOF, PUBLISHED
+
+FILE_LIST = f"PyPI file list of {PYPI_DATE}"
+PREVIOUS = "https://pytorch.org/get-started/previous-versions/"
+LTS = f"{PREVIOUS} (LTS 1.8.2: https://download.pytorch.org/whl/lts/1.8/)"
+ELSEWHERE = {"torch": ["1.8.2"], "torchvision": ["0.9.2"], "torchaudio": ["0.8.2"]}
+"""Published neither on PyPI nor on a channel that the facts hold."""
+UNLABELLED = ("xformers", "triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "torchtext")
+"""Packages whose channel wheels carry no label where no file name is known."""
+FACTS_BEGIN = Version("1.8.0")
+"""First torch release whose channels the facts hold."""
+KEY = tuple[str, str, str, str, str]
+
+
+class Span(NamedTuple):
+    """First and last proved release of a package on a channel; see ``spans``."""
+
+    channel: str
+    first: str
+    last: str
+    evidence: str
+    source: str
+    closed: bool
+    begun: bool
+    start: str
+    """The source that proves the beginning, ``""`` if none does."""
+
+
+class Part(NamedTuple):
+    """All that is known of one package."""
+
+    package: str
+    builds: list[Build]
+    rows: list[list[Any]]
+    """[version, channel, platform, exists (false or null), evidence, source]"""
+    pypi: list[str]
+    elsewhere: list[str]
+    spans: list[Span]
+    newest: str
+    files: list[Wheel]
+    """Wheels whose digest is known."""
+
+
+class Assembly(NamedTuple):
+    parts: list[Part]
+    partners: dict[str, Any]
+    contradictions: list[str]
+
+
+def kernels(lists: Mapping[str, Any] | None, evidence: str, source: Any) -> Kernels | None:
+    """Return the kernel list of a row; None if it has none."""
+    if not lists or not any(lists.values()):
+        return None
+
+    def bare(key: str, prefix: str) -> tuple[str, ...]:
+        return tuple(a.removeprefix(prefix) for a in lists.get(key, ()))
+
+    text = source if isinstance(source, str) else "; ".join(source or ())
+    return Kernels(
+        bare("sass", "sm_"), bare("ptx", "compute_"), tuple(lists.get("gfx", ())), evidence, text
+    )
+
+
+def assemble(facts: Facts, measured: dict[str, Any]) -> Assembly:
+    """Return everything that the data files hold."""
+    contradictions: list[str] = []
+    index = measured["index"]
+    versions = {p: list(index[p]["versions"]) for p in index}
+    pairs = partners(facts.pairs, versions)
+    linalg = {(r["version"], r["platform"]): r for r in measured["linalg"]["rows"]}
+    packages = sorted({r.package for r in facts.rows if r.exists} | set(index))
+    parts = []
+    for package in packages:
+        rows = [r for r in facts.rows if r.package == package]
+        files = pypi_wheels(package, index.get(package, {"files": []})["files"])
+        locked = [w for w in facts.locked if w.package == package]
+        pairs_here = {f[0]: f[1] for t in pairs.values() for f in t.get(package, ()) if f[2] == 1}
+        table = pypi_builds(package, rows, files, pairs_here, contradictions)
+        channel_builds(package, rows, files, table)
+        lock_builds(package, rows, locked, table, contradictions)
+        builds = [
+            with_libraries(b, linalg, table) if package == "torch" else b for b in table.values()
+        ]
+        builds.sort(key=order)
+        absent = absences(package, rows, facts.health)
+        pypi = versions.get(package, [])
+        stable = [
+            v
+            for v in pypi
+            if not Version(v).is_prerelease
+            and not all(w.yanked for w in files if same(w.version, v))
+        ]
+        known = set(map(Version, pypi)) | {Version(b.version) for b in builds}
+        parts.append(
+            Part(
+                package,
+                builds,
+                absent,
+                pypi,
+                ELSEWHERE.get(package, []),
+                spans(package, builds, absent, sorted(known), facts.health),
+                stable[-1] if stable else "",
+                [*files, *(w for w in locked if w.proved and w.sha256)],
+            )
+        )
+    made = {
+        (r.raw["built_for_torch"], r.package, r.version)
+        for r in facts.rows
+        if r.raw.get("built_for_torch")
+    }
+    for torch, entry in pairs.items():
+        for package, found in entry.items():
+            for item in found:
+                item[2] = int(bool(item[2]) or (torch, package, item[0]) in made)
+            found.sort(key=lambda f: -int(f[2]))
+    return Assembly(parts, pairs, sorted(set(contradictions)))
+
+
+def same(left: str, right: str) -> bool:
+    return Version(left) == Version(right)
+
+
+def order(build: Build) -> tuple[Any, ...]:
+    return (
+        Version(build.version),
+        build.home != "pypi",
+        build.channel,
+        PLATFORMS.index(build.platform),
+        build.label,
+    )
+
+
+def key_of(build: Build) -> KEY:
+    return (build.version, build.home, build.channel, build.platform, build.label)
+
+
+def pypi_builds(
+    package: str,
+    rows: list[Row],
+    files: list[Wheel],
+    pairs: Mapping[str, str],
+    contradictions: list[str],
+) -> dict[KEY, Build]:
+    """Return the builds of PyPI: its file list is complete; rows add what the wheels hold."""
+    groups: dict[tuple[str, str], list[Wheel]] = defaultdict(list)
+    for file in files:
+        for platform in file.platforms:
+            groups[file.version, platform].append(file)
+    by_place = {(r.version, r.platform): r for r in rows if r.channel == "pypi"}
+    table: dict[KEY, Build] = {}
+    for (version, platform), wheels in groups.items():
+        row = by_place.get((version, platform))
+        raw = row.raw if row else {}
+        if row and not row.exists:
+            contradictions.append(f"{package} {version} {platform}: rows deny a file of PyPI")
+        live = [w for w in wheels if not w.yanked] or wheels
+        source = FILE_LIST
+        if row:
+            source += "; " + "; ".join(s for s in raw["source"] if "file list" not in s)
+            source = source.rstrip("; ")
+        channel = pypi_channel(package, platform, raw)
+        requires: str | None = None
+        if "requires_torch" in raw:
+            requires = raw["requires_torch"] or ""
+        elif version in pairs:
+            requires = pairs[version]
+        glibc = raw.get("glibc_floor") or lowest(w.glibc for w in wheels)
+        build = Build(
+            package=package,
+            version=version,
+            label=wheels[0].label,
+            channel=channel,
+            home="pypi",
+            platform=platform,
+            pythons=order_pythons(t for w in live for t in w.pythons),
+            pythons_inferred=(),
+            kernels=kernels_of_row(raw),
+            libraries=(),
+            cuda=raw.get("cuda") or cuda_of(channel),
+            glibc=glibc if platform.startswith("linux") else None,
+            macos=lowest(w.macos for w in wheels) if platform.startswith("macos") else None,
+            requires_torch=requires,
+            requires_python=common(w.requires_python for w in wheels),
+            yanked=all(w.yanked for w in wheels),
+            released=min(w.date for w in wheels) or None,
+            evidence=MEASURED,
+            source=source,
+        )
+        table[key_of(build)] = build
+    listed = set(groups)
+    for (version, platform), row in by_place.items():
+        if row.exists and (version, platform) not in listed:
+            contradictions.append(f"{package} {version} {platform}: not in PyPI's file list")
+    return table
+
+
+def pypi_channel(package: str, platform: str, raw: Mapping[str, Any]) -> str:
+    """Return what a PyPI build really is, ``""`` where nobody looked."""
+    if package in (*FAMILY, "torchcodec") and platform.startswith("macos"):
+        return "cpu"
+    local = raw.get("local_version")
+    if not isinstance(local, str):
+        return ""
+    label = local.partition("+")[2] if "+" in local else local
+    if kind_of_label(label):
+        return label
+    machine_without_gpu = platform in ("linux-aarch64", "windows-x86_64")
+    return "cpu" if package in FAMILY and machine_without_gpu else ""
+
+
+def kernels_of_row(raw: Mapping[str, Any]) -> Kernels | None:
+    words = {"measured": MEASURED, "inferred": INFERRED}
+    if raw.get("arch"):
+        evidence = words.get(raw.get("arch_confidence", "inferred"), PUBLISHED)
+        return kernels(raw["arch"], evidence, raw.get("arch_source"))
+    if raw.get("kernels"):
+        evidence = words.get(raw.get("kernels_confidence", "inferred"), PUBLISHED)
+        if raw.get("kernels_note"):
+            evidence = INFERRED
+        source = f"{raw.get('kernels_source') or 'not named'}"
+        if note := raw.get("kernels_note"):
+            source += f" [{note}]"
+        return kernels(raw["kernels"], evidence, source)
+    return None
+
+
+def lowest(values: Iterable[str | None]) -> str | None:
+    found = [v for v in values if v]
+    return min(found, key=Version) if found else None
+
+
+def common(values: Iterable[str | None]) -> str | None:
+    found = Counter(v for v in values if v)
+    return found.most_common(1)[0][0] if found else None
+
+
+def derived_label(package: str, version: str, channel: str, platform: str, raw: Any) -> list[str]:
+    """Return the labels of the file names of a channel build.
+
+    macOS wheels carry none; Linux aarch64 wheels carry one from torch 2.6.0, torchvision 0.25.0
+    and torchaudio 2.10.0 on (lock files; pytorch/test-infra@bc22a9c8c).
+    """
+    if raw.get("file_versions"):
+        return [v.partition("+")[2] for v in raw["file_versions"]]
+    if platform.startswith("macos") or channel == "root" or package in UNLABELLED:
+        return [""]
+    since = {"torch": "2.6.0", "torchvision": "0.25.0", "torchaudio": "2.10.0"}.get(package, "0")
+    if platform == "linux-aarch64" and Version(version) < Version(since):
+        return [""]
+    return [channel]
+
+
+def channel_builds(
+    package: str, rows: list[Row], files: list[Wheel], table: dict[KEY, Build]
+) -> None:
+    """Add the builds of the channels."""
+    tags: dict[tuple[str, str], set[str]] = defaultdict(set)
+    python_of: dict[str, list[str | None]] = defaultdict(list)
+    for file in files:
+        python_of[file.version].append(file.requires_python)
+        for platform in file.platforms:
+            tags[file.version, platform].update(file.pythons)
+    for row in rows:
+        if not row.exists or row.channel in ("pypi", "*"):
+            continue
+        if row.channel == "root" and package in FAMILY:
+            continue
+        raw = row.raw
+        said = set(raw["pythons"])
+        guess = (
+            "inferred" in (raw.get("pythons_basis") or "") and "lower" not in (raw["pythons_basis"])
+        )
+        proved = set() if guess or row.evidence == INFERRED else said
+        likely = said | set(raw.get("pythons_pypi") or ()) | tags[row.version, row.platform]
+        if "3.15/3.15t" in (raw.get("note") or ""):
+            likely |= {"cp315", "cp315t"}
+        requires: str | None = None
+        if "requires_torch" in raw:
+            requires = raw["requires_torch"] or ""
+        tag = [t for t in (raw.get("manylinux") or ()) if "macosx" in t]
+        macos = [re.sub(r"macosx_(\d+)_(\d+)_.*", r"\1.\2", t) for t in tag]
+        for label in derived_label(package, row.version, row.channel, row.platform, raw):
+            build = Build(
+                package=package,
+                version=row.version,
+                label=label,
+                channel=row.channel,
+                home="channel",
+                platform=row.platform,
+                pythons=order_pythons(proved),
+                pythons_inferred=order_pythons(likely - proved),
+                kernels=kernels_of_row(raw),
+                libraries=(),
+                cuda=cuda_of(row.channel),
+                glibc=raw.get("glibc_floor"),
+                macos=lowest(macos),
+                requires_torch=requires,
+                requires_python=common(python_of[row.version]),
+                yanked=False,
+                released=None,
+                evidence=row.evidence,
+                source=row.source,
+            )
+            table[key_of(build)] = build
+
+
+def lock_builds(
+    package: str,
+    rows: list[Row],
+    locked: list[Wheel],
+    table: dict[KEY, Build],
+    contradictions: list[str],
+) -> None:
+    """Let proved file names win: they prove tags, labels and builds that rows do not hold."""
+    denied = {(r.version, r.channel, r.platform) for r in rows if r.exists is False}
+    labels: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    for wheel in locked:
+        if wheel.channel == "root" or not wheel.proved:
+            continue
+        for platform in wheel.platforms:
+            place = (wheel.version, wheel.channel, platform)
+            labels[place].add(wheel.label)
+            key = (wheel.version, "channel", wheel.channel, platform, wheel.label)
+            build = table.get(key)
+            if build is None:
+                if place in denied:
+                    contradictions.append(f"{package} {place}: rows deny the locked {wheel.name}")
+                twin = next((b for k, b in table.items() if k[:4] == key[:4]), None)
+                if twin is not None:
+                    contradictions.append(
+                        f"{package} {place}: file name says label {wheel.label!r}, "
+                        f"not {twin.label!r}"
+                    )
+                else:
+                    contradictions.append(f"{package} {place}: only a lock file knows this build")
+                base = twin or empty(package, wheel, platform)
+                build = base._replace(label=wheel.label, pythons=(), pythons_inferred=())
+            proved = {*build.pythons, *wheel.pythons}
+            table[key] = build._replace(
+                pythons=order_pythons(proved),
+                pythons_inferred=order_pythons({*build.pythons_inferred} - proved),
+                evidence=min(build.evidence, LOCKFILE, key=ORDER.index),
+                glibc=build.glibc or wheel.glibc,
+                macos=build.macos or wheel.macos,
+            )
+    for key in [k for k in table if k[1] == "channel"]:
+        seen = labels.get((key[0], key[2], key[3]))
+        if seen and key[4] not in seen and not rows_name(rows, key):
+            del table[key]  # the derived label is refuted by the real file names
+
+
+def rows_name(rows: list[Row], key: KEY) -> bool:
+    """Return whether a row itself names this label in a file version that was seen."""
+    wanted = f"{key[0]}+{key[4]}" if key[4] else key[0]
+    return any(
+        (r.version, r.channel, r.platform) == (key[0], key[2], key[3])
+        and wanted in (r.raw.get("file_versions") or ())
+        and "naming rule" not in (r.raw.get("file_versions_basis") or "")
+        for r in rows
+    )
+
+
+def empty(package: str, wheel: Wheel, platform: str) -> Build:
+    return Build(
+        package=package,
+        version=wheel.version,
+        label=wheel.label,
+        channel=wheel.channel,
+        home="channel",
+        platform=platform,
+        pythons=(),
+        pythons_inferred=(),
+        kernels=None,
+        libraries=(),
+        cuda=cuda_of(wheel.channel),
+        glibc=wheel.glibc,
+        macos=wheel.macos,
+        requires_torch=None,
+        requires_python=None,
+        yanked=False,
+        released=None,
+        evidence=LOCKFILE,
+        source=f"a public lock file names {wheel.name} sha256:{wheel.sha256}",
+    )
+
+
+def with_libraries(
+    build: Build, linalg: Mapping[tuple[str, str], Any], table: Mapping[KEY, Build]
+) -> Build:
+    """Add libtorch_cuda_linalg.so as measured in PyPI's wheel of the same version and CUDA."""
+    row = linalg.get((build.version, build.platform))
+    if row is None or not row["present"]:
+        return build
+    twin = next(
+        (
+            b
+            for b in table.values()
+            if (b.version, b.home, b.platform) == (build.version, "pypi", build.platform)
+        ),
+        None,
+    )
+    if twin is None or twin.channel != build.channel:
+        return build
+    total = row["fatbins"]
+    held = [a for a, n in row["sass"].items() if n == total]
+    partial = [f"sm_{a} in {n}" for a, n in row["sass"].items() if n != total]
+    source = (
+        f"PyPI wheel {row['file']} sha256:{row['sha256']} (.nv_fatbin of {row['library']}: "
+        + (f"{total} fatbins" if total else "no device code")
+        + (f", {', '.join(partial)} of them only" if partial else "")
+        + ")"
+    )
+    lists = Kernels(
+        tuple(sorted(held, key=arch_number)),
+        tuple(sorted((a for a, n in row["ptx"].items() if n == total), key=arch_number)),
+        (),
+        MEASURED,
+        source,
+    )
+    return build._replace(libraries=((row["library"], lists),))
+
+
+def arch_number(text: str) -> tuple[int, str]:
+    digits = text.rstrip("af")
+    return int(digits), text[len(digits) :]
+
+
+def absences(package: str, rows: list[Row], health: list[dict[str, Any]]) -> list[list[Any]]:
+    """Return the rows that deny a build or leave it open, off PyPI (whose list is complete)."""
+    stated = {
+        h["channel"]: f"{h['problem'].partition('. ')[0]} ({'; '.join(h['source'][:2])})"
+        for h in health
+        if h["kind"] == "companion" and f"No usable {package}:" in h["problem"]
+    }
+    out = []
+    for row in rows:
+        if row.exists or row.channel == "pypi":
+            continue
+        evidence, source = row.evidence, row.source
+        if row.exists is False and evidence == INFERRED and row.channel in stated:
+            evidence, source = PUBLISHED, stated[row.channel]
+        out.append([row.version, row.channel, row.platform, row.exists, evidence, source])
+    return sorted(out, key=lambda r: (Version(r[0]), r[1], r[2]))
+
+
+def spans(
+    package: str,
+    builds: list[Build],
+    absent: list[list[Any]],
+    known: list[Version],
+    health: list[dict[str, Any]],
+) -> list[Span]:
+    """Return the span of each channel; the rules are told in ``torchpin.catalog.store``."""
+    out = []
+    held = [b for b in builds if b.home == "channel" and b.channel != "root"]
+    for channel in sorted({b.channel for b in held}):
+        here = [b for b in held if b.channel == channel]
+        proved = [b for b in here if b.evidence in PROOF]
+        if not proved:
+            continue
+        first, last = proved[0], proved[-1]
+        low, high = Version(first.version), Version(last.version)
+        deny = {Version(r[0]): r for r in absent if r[1] == channel and r[2] == "*"}
+        present = {Version(b.version) for b in here}
+        irregular = any(low < v < high and r[3] is False for v, r in deny.items())
+        after = [r for v, r in deny.items() if v > high]
+        open_end = any(v > high for v in present) or any(r[3] is None for r in after)
+        why = "" if open_end or irregular else closure(package, channel, last, after, known, health)
+        before = [v for v in known if v < low]
+        start = ""
+        if before and not any(v < low for v in present):
+            row = deny.get(before[-1])
+            if row is not None and row[3] is False:
+                start = row[5]
+            elif old_cuda(package, channel, first) and low.micro == 0 and before[-1] >= FACTS_BEGIN:
+                start = PREVIOUS
+        out.append(
+            Span(
+                channel,
+                first.version,
+                last.version,
+                max(first.evidence, last.evidence, key=ORDER.index),
+                why or last.source,
+                bool(why),
+                bool(start),
+                start,
+            )
+        )
+    return out
+
+
+def closure(
+    package: str,
+    channel: str,
+    last: Build,
+    after: list[list[Any]],
+    known: list[Version],
+    health: list[dict[str, Any]],
+) -> str:
+    """Return the source that proves the end of a channel for a package, or ``""``."""
+    for row in sorted(after, key=lambda r: Version(r[0])):
+        if row[3] is False and row[4] in PROOF:
+            return str(row[5])
+    for entry in health:
+        named = re.search(rf"\b{package} {re.escape(last.version)}\b(?! seen)", entry["problem"])
+        if entry["kind"] == "frozen" and entry["channel"] == channel and named:
+            return f"{entry['problem'].partition('. ')[0]} ({'; '.join(entry['source'][:2])})"
+    lines = {Version(r[0]).release[:2] for r in after if r[3] is False}
+    lines.discard(Version(last.version).release[:2])
+    if kind_of_label(channel) == "cuda" and len(lines) >= 2:
+        first = min(after, key=lambda r: Version(r[0]))
+        return f"absent from {len(lines)} later release lines: {first[5]}"
+    later = {v.release[:2] for v in known if v > Version(last.version)}
+    later.discard(Version(last.version).release[:2])
+    if old_cuda(package, channel, last) and len(later) >= 2 and not after:
+        return f"{PREVIOUS} (no later release names {channel})"
+    return ""
+
+
+def old_cuda(package: str, channel: str, build: Build) -> bool:
+    """Return whether the page of previous versions tells all of a channel: torch, old CUDA."""
+    return (
+        package == "torch"
+        and kind_of_label(channel) == "cuda"
+        and Version(build.version) < Version("2.1")
+        and build.evidence in PROOF
+    )

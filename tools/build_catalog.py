@@ -1,0 +1,244 @@
+"""Build the catalog's data files from a folder of facts and from ``tools/measured.json``.
+
+    python tools/build_catalog.py FACTS [--out FOLDER] [--allow-removal]
+
+The result is deterministic: same facts, same bytes. Nothing is written unless every floor holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from _assemble import Assembly, Part, assemble
+from _common import DATA, MEASURED, FloorError, digest, replace_all, table
+from _facts import PLATFORMS, PYPI_DATE, Facts, read_facts
+from measure_wheels import load as load_measured
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from torchpin.catalog.labels import kind_of_label
+from torchpin.catalog.model import FAMILY, WATCHED, Build, Kernels
+from torchpin.evidence import ORDER
+
+FORMAT = 1
+AT_LEAST = {"torch": 650, "torchvision": 600, "torchaudio": 450}
+CHANNELS_AT_LEAST = 25
+HASHED = (*FAMILY, "torchtext", "torchdata", "torchcodec")
+"""Packages whose digests a fix may write."""
+
+
+def check(assembly: Assembly) -> None:
+    """Refuse what cannot be right.
+
+    Raises:
+        FloorError: a floor does not hold.
+    """
+    parts = {p.package: p for p in assembly.parts}
+    for package, floor in AT_LEAST.items():
+        count = len(parts[package].builds) if package in parts else 0
+        if count < floor:
+            raise FloorError(f"{count} builds of {package}, at least {floor} expected")
+    channels = {b.channel for b in parts["torch"].builds if b.home == "channel"}
+    if len(channels) < CHANNELS_AT_LEAST:
+        raise FloorError(
+            f"{len(channels)} channels of torch, at least {CHANNELS_AT_LEAST} expected"
+        )
+    for part in assembly.parts:
+        for build in part.builds:
+            check_build(build)
+    measured = [b for b in parts["torch"].builds if b.kernels and b.kernels.evidence == "measured"]
+    if len(measured) < 50:
+        raise FloorError(f"{len(measured)} measured kernel lists of torch, at least 50 expected")
+
+
+def check_build(build: Build) -> None:
+    where = f"{build.package} {build.full_version} {build.channel} {build.platform}"
+    try:
+        Version(build.full_version)
+        for text in (build.requires_torch, build.requires_python):
+            SpecifierSet(text or "")
+    except (InvalidVersion, InvalidSpecifier) as error:
+        raise FloorError(f"{where}: {error}") from error
+    if build.platform not in PLATFORMS:
+        raise FloorError(f"{where}: unknown platform")
+    if build.home == "channel" and build.channel != "root" and not kind_of_label(build.channel):
+        raise FloorError(f"{where}: unknown channel")
+    lists = [build.kernels, *(k for _, k in build.libraries)]
+    for evidence in (build.evidence, *(k.evidence for k in lists if k)):
+        if evidence not in ORDER:
+            raise FloorError(f"{where}: unknown evidence {evidence!r}")
+    if not build.source:
+        raise FloorError(f"{where}: no source")
+
+
+class Interned:
+    """A table of strings or lists that records point into by number."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+        self._at: dict[str, int] = {}
+
+    def at(self, item: Any) -> int:
+        key = json.dumps(item)
+        if key not in self._at:
+            self._at[key] = len(self.items)
+            self.items.append(item)
+        return self._at[key]
+
+
+def package_file(part: Part) -> str:
+    """Return the data file of one package; its columns are told in ``torchpin.catalog.store``."""
+    texts, lists = Interned(), Interned()
+
+    def kernel(item: Kernels | None) -> int | None:
+        if item is None:
+            return None
+        return lists.at([*(" ".join(k) for k in item[:3]), item.evidence, texts.at(item.source)])
+
+    builds = [
+        [
+            b.version,
+            b.label,
+            b.channel,
+            b.home,
+            b.platform,
+            " ".join(b.pythons),
+            " ".join(b.pythons_inferred),
+            kernel(b.kernels),
+            [[name, kernel(k)] for name, k in b.libraries],
+            b.cuda,
+            b.glibc,
+            b.macos,
+            b.requires_torch,
+            b.requires_python,
+            int(b.yanked),
+            b.released,
+            b.evidence,
+            texts.at(b.source),
+        ]
+        for b in part.builds
+    ]
+    rows = [[*row[:5], texts.at(row[5])] for row in part.rows]
+    spans = [
+        [
+            s.channel,
+            s.first,
+            s.last,
+            s.evidence,
+            texts.at(s.source),
+            int(s.closed),
+            texts.at(s.start) if s.begun else None,
+        ]
+        for s in part.spans
+    ]
+    return table(
+        {
+            "package": part.package,
+            "pypi": part.pypi,
+            "elsewhere": part.elsewhere,
+            "spans": spans,
+            "kernels": lists.items,
+            "builds": builds,
+            "rows": rows,
+            "sources": texts.items,
+        }
+    )
+
+
+def hash_file(part: Part) -> str:
+    """Return [full version, platform, channel, file name, sha256], one a line."""
+    seen: dict[tuple[str, str, str], list[str]] = {}
+    for w in part.files:
+        full = f"{w.version}+{w.label}" if w.label else w.version
+        for platform in w.platforms:
+            seen.setdefault(
+                (w.channel, platform, w.name), [full, platform, w.channel, w.name, w.sha256]
+            )
+    rows = sorted(seen.values(), key=lambda r: (Version(r[0]), r[1:]))
+    return table({"package": part.package, "files": rows})
+
+
+def render(facts: Facts, measured_text: str, assembly: Assembly) -> dict[str, str]:
+    """Return file name → text of all data files."""
+    measured = load_measured(measured_text)
+    files = {f"builds-{p.package}.json": package_file(p) for p in assembly.parts}
+    files |= {
+        f"hashes-{p.package}.json": hash_file(p) for p in assembly.parts if p.package in HASHED
+    }
+    files["partners.json"] = table(assembly.partners)
+    files["pins.json"] = table({"pins": measured["pins"]["rows"]})
+    stale = sorted(
+        {n for h in facts.health for n in h.get("packages_seen_at_root", {})}
+        - {n for h in facts.health for n in h.get("mirrored", [])}
+    )
+    columns = ("channel", "kind", "problem", "since", "status", "affects", "workaround")
+    files["health.json"] = table(
+        {
+            "health": [
+                [*(h[c] for c in columns), "; ".join(h["source"])]
+                for h in sorted(facts.health, key=lambda h: (h["channel"], h["kind"], h["problem"]))
+            ],
+            "stale": stale,
+        }
+    )
+    whole = digest("".join(files[name] for name in sorted(files)).encode())
+    files["catalog.json"] = table(
+        {
+            "format": FORMAT,
+            "date": PYPI_DATE,
+            "digest": whole,
+            "facts": facts.digests,
+            "measured": measured["dates"],
+            "measured_sha256": digest(measured_text.encode()),
+            "newest": {p.package: p.newest for p in assembly.parts},
+            "builds": {p.package: len(p.builds) for p in assembly.parts},
+        }
+    )
+    return files
+
+
+def removed(folder: Path, assembly: Assembly) -> list[str]:
+    """Return what the files in ``folder`` hold and the new ones do not."""
+    out = []
+    for part in assembly.parts:
+        path = folder / f"builds-{part.package}.json"
+        if not path.exists():
+            continue
+        before = {tuple(r[:5]) for r in json.loads(path.read_text(encoding="utf-8"))["builds"]}
+        now = {(b.version, b.label, b.channel, b.home, b.platform) for b in part.builds}
+        out += [f"{part.package} {' '.join(k)}" for k in sorted(before - now)]
+    return out
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("facts", type=Path)
+    parser.add_argument("--out", type=Path, default=DATA)
+    parser.add_argument("--measured", type=Path, default=MEASURED)
+    parser.add_argument("--allow-removal", action="store_true")
+    options = parser.parse_args(arguments)
+    facts = read_facts(options.facts)
+    text = options.measured.read_text(encoding="utf-8")
+    assembly = assemble(facts, load_measured(text))
+    check(assembly)
+    missing = [p for p in WATCHED if p not in {part.package for part in assembly.parts}]
+    if missing:
+        raise FloorError(f"nothing is known of {', '.join(missing)}")
+    gone = removed(options.out, assembly)
+    if gone and not options.allow_removal:
+        raise FloorError(f"{len(gone)} builds would go, as {gone[0]}; --allow-removal lets them")
+    files = render(facts, text, assembly)
+    replace_all({options.out / name: body for name, body in files.items()})
+    for line in assembly.contradictions:
+        print("contradiction:", line)
+    for part in assembly.parts:
+        print(f"{part.package}: {len(part.builds)} builds, {len(part.rows)} absences")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

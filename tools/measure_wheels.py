@@ -1,0 +1,353 @@
+"""Measure what public wheels say and hold; writes ``tools/measured.json``.
+
+    python tools/measure_wheels.py index        file lists of the watched packages
+    python tools/measure_wheels.py linalg       kernels of libtorch_cuda_linalg.so
+    python tools/measure_wheels.py pins         Requires-Dist: torch of popular packages
+
+Each part replaces its own section and leaves the others. Standard library only: wheels are read
+by HTTP ranges (central directory, then single members). ``build_catalog.py`` reads the result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import email.parser
+import json
+import struct
+import sys
+import urllib.error
+import urllib.request
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from _common import MEASURED, FloorError, index_url, project_files, read_range, replace_all, size_of
+from _common import table as json_table
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
+
+WATCHED = (
+    "torch",
+    "torchvision",
+    "torchaudio",
+    "torchtext",
+    "torchdata",
+    "torchcodec",
+    "torchao",
+    "triton",
+    "pytorch-triton-rocm",
+    "pytorch-triton-xpu",
+    "triton-rocm",
+    "triton-xpu",
+    "xformers",
+    "bitsandbytes",
+)
+DEPENDENTS = (
+    "vllm",
+    "xformers",
+    "lightning",
+    "pytorch-lightning",
+    "torchmetrics",
+    "accelerate",
+    "flash-attn",
+    "fairseq",
+    "transformers",
+    "sentence-transformers",
+    "timm",
+    "ultralytics",
+    "bitsandbytes",
+    "torchrl",
+    "tensordict",
+    "fastai",
+)
+LINALG = "torch/lib/libtorch_cuda_linalg.so"
+LINALG_VERSIONS = ("2.9.1", "2.10.0", "2.11.0", "2.12.0", "2.12.1", "2.13.0", "2.14.0", "2.14.1")
+LINALG_NEWEST = "2.15.0"
+FATBIN_MAGIC = 0xBA55ED50
+
+
+def wheel(name: str) -> tuple[Version, list[str], list[str]] | None:
+    """Return version, Python tags and platform tags of a wheel name; None if it is none."""
+    try:
+        _, version, _, tags = parse_wheel_filename(name)
+    except (InvalidWheelFilename, InvalidVersion):
+        return None
+    return version, sorted({t.interpreter for t in tags}), sorted({t.platform for t in tags})
+
+
+def measure_index(_: dict[str, Any]) -> dict[str, Any]:
+    """Return ``{package: {"versions": […], "files": [[name, sha256, date, yanked, python], …]}}``."""
+    out: dict[str, Any] = {}
+    for package in WATCHED:
+        try:
+            page = project_files(package)
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+            out[package] = {"versions": [], "files": []}
+            continue
+        versions = sorted(
+            (v for v in page["versions"] if is_version(v)), key=lambda text: (Version(text), text)
+        )
+        files = [
+            [
+                f["filename"],
+                f["hashes"].get("sha256", ""),
+                f.get("upload-time", "")[:10],
+                f.get("yanked") or False,
+                f.get("requires-python"),
+            ]
+            for f in page["files"]
+        ]
+        out[package] = {"versions": versions, "files": sorted(files)}
+        print(package, len(versions), "versions", len(files), "files")
+    return out
+
+
+def is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
+class Member(NamedTuple):
+    """One entry of a zip's central directory."""
+
+    name: str
+    method: int
+    packed: int
+    size: int
+    offset: int
+
+
+def central_directory(url: str) -> list[Member]:
+    """Read the central directory of a remote zip.
+
+    Raises:
+        OSError: no end record in the last 64 KiB, or no range answers.
+    """
+    total = size_of(url)
+    tail = read_range(url, max(0, total - 65_536), total)
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0:
+        raise OSError("no end of central directory")
+    count, size, offset = struct.unpack_from("<HII", tail, at + 10)
+    start = total - len(tail)
+    block = tail[offset - start :] if offset >= start else read_range(url, offset, offset + size)
+    members = []
+    where = 0
+    while block[where : where + 4] == b"PK\x01\x02":
+        method = struct.unpack_from("<H", block, where + 10)[0]
+        packed, plain, name, extra, comment = struct.unpack_from("<IIHHH", block, where + 20)
+        local = struct.unpack_from("<I", block, where + 42)[0]
+        text = block[where + 46 : where + 46 + name].decode()
+        members.append(Member(text, method, packed, plain, local))
+        where += 46 + name + extra + comment
+    if count not in (len(members), 0xFFFF):
+        raise OSError(f"central directory holds {len(members)} of {count} entries")
+    return members
+
+
+def read_member(url: str, member: Member) -> bytes:
+    """Read and unpack one member."""
+    head = read_range(url, member.offset, member.offset + 30)
+    name, extra = struct.unpack_from("<HH", head, 26)
+    begin = member.offset + 30 + name + extra
+    data = read_range(url, begin, begin + member.packed)
+    return data if member.method == 0 else zlib.decompressobj(-15).decompress(data)
+
+
+def section(elf: bytes, wanted: bytes) -> bytes:
+    """Return a section of a 64-bit little-endian ELF file, ``b""`` if it has none of that name."""
+    if elf[:6] != b"\x7fELF\x02\x01":
+        raise ValueError("not a 64-bit little-endian ELF file")
+    table = struct.unpack_from("<Q", elf, 0x28)[0]
+    size, count, names = struct.unpack_from("<HHH", elf, 0x3A)
+    strings = struct.unpack_from("<Q", elf, table + names * size + 0x18)[0]
+    for index in range(count):
+        at = table + index * size
+        name = strings + struct.unpack_from("<I", elf, at)[0]
+        if elf[name : elf.index(b"\0", name)] == wanted:
+            offset, length = struct.unpack_from("<QQ", elf, at + 0x18)
+            return elf[offset : offset + length]
+    return b""
+
+
+def fatbins(data: bytes) -> Iterator[list[tuple[bool, str]]]:
+    """Yield the entries of each fatbin of a ``.nv_fatbin`` section: is it PTX, and its arch.
+
+    Headers are never compressed: u32 magic, u16 version, u16 header size, u64 payload; then
+    entries of u16 kind (1 PTX, 2 cubin), u16, u32 header size, u64 size, … u32 arch at 0x1C,
+    u64 flags at 0x28 (0x100000 is the suffix ``a``, 0x200000 the suffix ``f``).
+    """
+    at = 0
+    while at + 16 <= len(data):
+        magic, _, head, payload = struct.unpack_from("<IHHQ", data, at)
+        if magic != FATBIN_MAGIC:
+            at += 8
+            continue
+        entries = []
+        here, end = at + head, at + head + payload
+        while here < end:
+            kind, _, size, length = struct.unpack_from("<HHIQ", data, here)
+            arch = struct.unpack_from("<I", data, here + 0x1C)[0]
+            flags = struct.unpack_from("<Q", data, here + 0x28)[0]
+            suffix = "a" if flags & 0x100000 else "f" if flags & 0x200000 else ""
+            if kind in (1, 2):
+                entries.append((kind == 1, f"{arch}{suffix}"))
+            here += size + length
+        yield entries
+        at = (end + 7) // 8 * 8
+
+
+def kernels_of(data: bytes) -> dict[str, Any]:
+    """Count, for a library, in how many of its fatbins each arch occurs."""
+    sass: Counter[str] = Counter()
+    ptx: Counter[str] = Counter()
+    count = 0
+    for entries in fatbins(section(data, b".nv_fatbin")):
+        count += 1
+        sass.update({arch for is_ptx, arch in entries if not is_ptx})
+        ptx.update({arch for is_ptx, arch in entries if is_ptx})
+    return {"fatbins": count, "sass": dict(sorted(sass.items())), "ptx": dict(sorted(ptx.items()))}
+
+
+def measure_linalg(_: dict[str, Any]) -> dict[str, Any]:
+    """Read libtorch_cuda_linalg.so of one PyPI wheel a release and machine."""
+    rows = []
+    files = project_files("torch")["files"]
+    for version in (*LINALG_VERSIONS, LINALG_NEWEST):
+        for machine in ("x86_64", "aarch64"):
+            names = [
+                f
+                for f in files
+                if f["filename"].startswith(f"torch-{version}-cp312-cp312-manylinux")
+                and f["filename"].endswith(f"{machine}.whl")
+            ]
+            if not names:
+                continue
+            file = names[0]
+            found = [m for m in central_directory(file["url"]) if m.name == LINALG]
+            row: dict[str, Any] = {
+                "version": version,
+                "platform": f"linux-{machine}",
+                "file": file["filename"],
+                "sha256": file["hashes"]["sha256"],
+                "library": LINALG.rpartition("/")[2],
+                "present": bool(found),
+            }
+            if found:
+                row |= kernels_of(read_member(file["url"], found[0]))
+            rows.append(row)
+            print(row)
+    return {"rows": rows}
+
+
+def metadata(file: dict[str, Any]) -> str:
+    """Return the METADATA of a wheel: its PEP 658 file, else read from the wheel."""
+    if file.get("core-metadata"):
+        try:
+            with urllib.request.urlopen(file["url"] + ".metadata", timeout=60) as answer:
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                raise
+    for member in central_directory(file["url"]):
+        if member.name.endswith(".dist-info/METADATA") and member.name.count("/") == 1:
+            return read_member(file["url"], member).decode()
+    raise OSError("no METADATA in the wheel")
+
+
+def torch_specifier(text: str) -> str | None:
+    """Return the unconditional specifier on torch, or None if torch is not required."""
+    for line in email.parser.Parser().parsestr(text, headersonly=True).get_all("Requires-Dist", []):
+        try:
+            requirement = Requirement(line)
+        except InvalidRequirement:
+            continue
+        if requirement.name == "torch" and "extra" not in str(requirement.marker or ""):
+            return str(requirement.specifier)
+    return None
+
+
+def measure_pins(_: dict[str, Any]) -> dict[str, Any]:
+    """Read METADATA of the last versions of packages that depend on torch."""
+    rows = []
+    for package in DEPENDENTS:
+        wheels: dict[Version, dict[str, Any]] = {}
+        for file in project_files(package)["files"]:
+            read = wheel(file["filename"]) if file["filename"].endswith(".whl") else None
+            if read and not read[0].is_prerelease and not file.get("yanked"):
+                wheels.setdefault(read[0], file)
+        for version in sorted(wheels, reverse=True)[:12]:
+            file = wheels[version]
+            specifier = torch_specifier(metadata(file))
+            if specifier is not None:
+                rows.append([package, str(version), specifier, file["hashes"]["sha256"]])
+        print(package, sum(row[0] == package for row in rows))
+    return {"rows": sorted(rows, key=lambda row: (row[0], Version(row[1])))}
+
+
+PARTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "index": measure_index,
+    "linalg": measure_linalg,
+    "pins": measure_pins,
+}
+
+
+def render(state: dict[str, Any]) -> str:
+    """Return measured.json: one file, row or version list a line."""
+    index = state.get("index", {})
+    flat = [[p, "versions", *index[p]["versions"]] for p in sorted(index)]
+    flat += [[p, "file", *row] for p in sorted(index) for row in index[p]["files"]]
+    return json_table(
+        {
+            "dates": state.get("dates", {}),
+            "index": flat,
+            "linalg": state.get("linalg", {}).get("rows", []),
+            "pins": state.get("pins", {}).get("rows", []),
+        }
+    )
+
+
+def load(text: str) -> dict[str, Any]:
+    """Return what ``render`` wrote, as the parts see it."""
+    raw = json.loads(text)
+    index: dict[str, Any] = {}
+    for package, kind, *rest in raw["index"]:
+        entry = index.setdefault(package, {"versions": [], "files": []})
+        if kind == "versions":
+            entry["versions"] = rest
+        else:
+            entry["files"].append(rest)
+    return {
+        "dates": raw["dates"],
+        "index": index,
+        "linalg": {"rows": raw["linalg"]},
+        "pins": {"rows": raw["pins"]},
+    }
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("parts", nargs="+", choices=sorted(PARTS))
+    chosen = parser.parse_args(arguments).parts
+    state = load(MEASURED.read_text(encoding="utf-8")) if MEASURED.exists() else {}
+    index_url()
+    for part in chosen:
+        state[part] = PARTS[part](state)
+        today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
+        state.setdefault("dates", {})[part] = today
+    if len(state.get("index", {}).get("torch", {}).get("files", [])) < 500:
+        raise FloorError("fewer than 500 files of torch: the index answered with something else")
+    replace_all({MEASURED: render(state)})
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
