@@ -90,3 +90,6 @@ class Outcome(NamedTuple):
     unserved: tuple[Unserved, ...]
     explanation: tuple[Conflict, ...]
     """Why no single plan serves all targets: a minimal conflicting set; empty if one does."""
+    alternative: tuple[Plan, ...] = ()
+    """Where the only single plan lies further from what was asked (an older version, or another
+    than the pinned one) than its groups need: the split that stays nearer. For display."""

@@ -1,9 +1,11 @@
-"""In which order versions, channels and companions are tried (see docs/explanation/resolution.md)."""
+"""In which order versions, channels and companions are tried.
+
+docs/explanation/resolution.md tells the same for users.
+"""
 
 from __future__ import annotations
 
 import re
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -122,20 +124,22 @@ def key_cost(
     """
     if key == (current or PYPI):
         return (0, 0, 0, 0, 0, 0, key)
-    reference = channel_parts(current if current not in (None, PYPI) else default or "cpu")  # type: ignore[arg-type]
+    plain = current is None or current == PYPI
+    reference = channel_parts((default or "cpu") if current is None or plain else current)
     kind, major, minor = channel_parts(real)
-    if cpu_only and current in (None, PYPI):
+    if cpu_only and plain:
         kind_rank = 0 if kind == "cpu" else 1 if kind == "cuda" else 2
     else:
         kind_rank = 0 if kind == reference[0] else 1 if kind == "cuda" else 2
     if kind != reference[0]:
         return (1, kind_rank, 0, -major, -minor, key == PYPI, key)
-    major_gap = abs(major - reference[1])
-    if major_gap:
+    gap = abs(major - reference[1])
+    if gap:
+        # Another major: the end of it that lies nearest.
         near = -minor if major < reference[1] else minor
     else:
         near = abs(minor - reference[2])
-    return (1, kind_rank, major_gap, near, minor, key == PYPI, key)
+    return (1, kind_rank, gap, near, minor, key == PYPI, key)
 
 
 def companion_order(

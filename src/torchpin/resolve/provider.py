@@ -84,7 +84,7 @@ class Provider:
     # What torch's versions allow ---------------------------------------------------------------
 
     def torch_keys(self, version: str, name: str) -> tuple[str, ...]:
-        """Return the keys of a lane that a torch version and some version of each companion allow."""
+        """Return the keys of a lane that a torch version and its companions allow, best first."""
         at = (version, name)
         found = self._keys.get(at)
         if found is None:
@@ -259,7 +259,7 @@ def run(problem: Problem) -> Solution | None:
     from resolvelib import BaseReporter, ResolutionImpossible, Resolver
 
     roots = [Requirement("torch", frozenset(problem.order), problem.order, "the wants")]
-    resolver: Any = Resolver(provider, BaseReporter())  # type: ignore[arg-type, var-annotated]
+    resolver: Any = Resolver(provider, BaseReporter())  # type: ignore[arg-type]
     try:
         mapping = resolver.resolve(roots, max_rounds=MAX_ROUNDS).mapping
     except ResolutionImpossible:
@@ -279,12 +279,16 @@ def builds_of(problem: Problem, solution: Solution) -> tuple[tuple[str, str, Bui
     space = problem.space
     found: list[tuple[str, str, Build]] = []
     for lane, key in solution.keys:
-        option = lane.options[0]
-        best = space.best("torch", solution.torch, key, option, lane.lenient)
-        assert best is not None
-        found.append((option.platform, "torch", best[1]))
-        for package, version in solution.companions:
-            best = space.companion(package, version, solution.torch, key, option, lane.lenient)
-            assert best is not None
-            found.append((option.platform, package, best[1]))
+        for option in lane.options:
+            builds = [("torch", space.best("torch", solution.torch, key, option, lane.lenient))]
+            builds += [
+                (
+                    package,
+                    space.companion(package, version, solution.torch, key, option, lane.lenient),
+                )
+                for package, version in solution.companions
+            ]
+            if all(best is not None for _, best in builds):
+                found += [(option.platform, name, best[1]) for name, best in builds if best]
+                break
     return tuple(found)

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchpin.catalog.model import FAMILY, Build
 from torchpin.fleet.model import Target
+from torchpin.resolve.because import lines_of, split_line
+from torchpin.resolve.explain import Explainer
+from torchpin.resolve.horizon import last_release
 from torchpin.resolve.model import Outcome, Plan, Request, Unserved, Want
 from torchpin.resolve.policy import (
     NEAREST,
@@ -60,7 +63,7 @@ def aim_of(request: Request, space: Space, wants: tuple[Want, ...] | None = None
         UsageError: a specifier is not one.
     """
     wants = request.wants if wants is None else wants
-    packages = family_order(w.package for w in request.wants)
+    packages = family_order(w.package for w in wants)
     companions = tuple(p for p in packages if p != "torch" and space.catalog.builds(p))
     versions = space.versions("torch")
     order = allowed(wants, "torch", versions)
@@ -147,16 +150,56 @@ def solve(request: Request, catalog: Catalog, space: Space | None = None) -> Out
     found = solve_lanes(space, space.lanes(numbers), aim)
     if found is not None:
         plan = plan_of(found, numbers, aim)
-        return Outcome((plan,), (), ())
+        nearer = split.nearer(space, numbers, aim, found)
+        if not nearer:
+            return Outcome((plan,), (), ())
+        line = split_line(
+            (
+                (tuple(dict.fromkeys(space.targets[n].group.name for n in members)), _torch(one))
+                for members, one in nearer
+            ),
+            _torch(found),
+        )
+        plan = plan._replace(because=(line, *plan.because))
+        alternative = tuple(plan_of(one, members, aim) for members, one in nearer)
+        return Outcome((plan,), (), (), alternative)
     parts = split.divide(space, numbers, aim)
     plans = tuple(plan_of(one, members, aim) for members, one in parts.plans)
-    unserved = tuple(unserved_of(space, number, aim) for number in parts.unserved)
-    return Outcome(plans, unserved, ())
+    if len(plans) == 1 and not parts.unserved:
+        return Outcome(plans, (), ())
+    lenient = frozenset(space.targets[n] for n in parts.lenient)
+    unserved = tuple(_unserved(request, space, number) for number in parts.unserved)
+    return Outcome(plans, unserved, Explainer(request, space, lenient).conflicts())
 
 
-def unserved_of(space: Space, number: int, aim: Aim) -> Unserved:
+def _torch(found: Found) -> Build:
+    return next(build for _, package, build in found.builds if package == "torch")
+
+
+def _unserved(request: Request, space: Space, number: int) -> Unserved:
+    """Say what stands between a target and every published build."""
     target = space.targets[number]
-    return Unserved(target, target.group.gpus[0].name if target.group.gpus else None, None, "")
+    alone = Explainer(request._replace(targets=(target,)), space).conflicts()
+    because = "; ".join(c.text for c in alone) or "no published build serves it"
+    free = [c for c in alone if c.without]
+    if free and len(alone) > 1:
+        options = " or ".join(f"without {c.origin.text}: {c.without}" for c in free)
+        because = f"{because} ({options})"
+    last: dict[str, Build | None] = {}
+    for gpu in dict.fromkeys(target.group.gpus):
+        last[gpu.name] = last_release(gpu, space.catalog, target.group.platform, space)
+    if not last:
+        return Unserved(target, None, None, because)
+    # The GPU that lags behind most is the one to name.
+    from packaging.version import Version
+
+    name, build = min(
+        last.items(),
+        key=lambda one: (one[1] is not None, Version(one[1].version if one[1] else "0")),
+    )
+    return Unserved(
+        target, name, f"{build.version}+{build.channel}" if build is not None else None, because
+    )
 
 
 def plan_of(found: Found, numbers: tuple[int, ...], aim: Aim) -> Plan:
@@ -177,7 +220,7 @@ def plan_of(found: Found, numbers: tuple[int, ...], aim: Aim) -> Plan:
         None if key == PYPI else index_url(key),
         tuple((package, versions[package]) for package in family_order(versions)),
         builds,
-        (),
+        lines_of(found, numbers, aim),
     )
 
 

@@ -1,6 +1,7 @@
 """What can be chosen: builds that an installer could be given, and how well each runs where.
 
-Everything is looked up or judged once a solve and remembered; nothing is judged before it is asked for.
+Everything is looked up or judged once a solve and remembered; nothing is judged before it is
+asked for.
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ class Space:
         self.pypi = pypi
         self.channels = frozenset(channels)
         self.avoid_inferred = avoid_inferred
-        self._judge = judge_build
-        self._judge_pair = judge_pair
+        self.judge = judge_build
+        self.judge_pair = judge_pair
         self._numbers: dict[Target, int] = {}
         self.targets: list[Target] = []
         self._builds: dict[str, dict[tuple[str, str], dict[str, list[Build]]]] = {}
@@ -169,13 +170,12 @@ class Space:
         at = (id(build), number)
         found = self._verdicts.get(at)
         if found is None:
-            found = self._verdicts[at] = self._judge(build, self.targets[number])
+            found = self._verdicts[at] = self.judge(build, self.targets[number])
         return found
 
     def level(self, build: Build, number: int) -> int:
         """Return how good a build is for a target (a value of ``LEVELS``).
 
-        A Python tag that PyPI's list shows for the version is taken as served on a channel too.
         Kernels that are only inferred count as unknown, unless inferred facts are allowed. For a
         companion, kernels that nobody has read do not stand in the way of a plan.
         """
@@ -192,12 +192,9 @@ class Space:
         target = self.targets[number]
         level = 0
         for reason in verdict.reasons:
-            if reason.status == UNKNOWN and (
-                (reason.question == "python" and _tag_listed(build, target))
-                or (build.package != "torch" and reason.question in ("kernels", "libraries"))
-            ):
-                continue
-            level = max(level, LEVELS[reason.status])
+            unread = build.package != "torch" and reason.question in ("kernels", "libraries")
+            if not (unread and reason.status == UNKNOWN):
+                level = max(level, LEVELS[reason.status])
         if not verdict.reasons:
             level = LEVELS[verdict.status]
         if (
@@ -215,7 +212,7 @@ class Space:
         at = (id(companion), id(torch))
         found = self._pairs.get(at)
         if found is None:
-            reasons = self._judge_pair(companion, torch)
+            reasons = self.judge_pair(companion, torch)
             found = self._pairs[at] = all(reason.status != FAILS for reason in reasons)
         return found
 
@@ -284,10 +281,6 @@ class Space:
         return package in ("torchvision", "torchaudio") or any(
             build.home != PYPI for build in self.catalog.builds(package)
         )
-
-
-def _tag_listed(build: Build, target: Target) -> bool:
-    return target.python is not None and target.python.tag in build.pythons_inferred
 
 
 def _rank(platform: str) -> int:

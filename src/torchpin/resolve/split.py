@@ -21,6 +21,8 @@ class Parts(NamedTuple):
 
     plans: tuple[tuple[tuple[int, ...], Found], ...]
     unserved: tuple[int, ...]
+    lenient: frozenset[int]
+    """Targets that only builds with an unknown verdict can serve."""
 
 
 class _Solver:
@@ -80,7 +82,7 @@ def divide(space: Space, numbers: tuple[int, ...], aim: Aim) -> Parts:
         unserved += [piece for piece in pieces if piece not in good]
     atoms = _merge(solver, _atoms(solver, served))
     if not atoms:
-        return Parts((), tuple(unserved))
+        return Parts((), tuple(unserved), frozenset())
     chosen = _choose(solver, atoms)
     plans = []
     for block in chosen:
@@ -88,7 +90,45 @@ def divide(space: Space, numbers: tuple[int, ...], aim: Aim) -> Parts:
         assert found is not None
         plans.append((tuple(sorted(block)), found))
     plans.sort(key=lambda part: part[0])
-    return Parts(tuple(plans), tuple(unserved))
+    return Parts(tuple(plans), tuple(unserved), frozenset(solver.lenient))
+
+
+def nearer(
+    space: Space, numbers: tuple[int, ...], aim: Aim, single: Found
+) -> tuple[tuple[tuple[int, ...], Found], ...]:
+    """Return the split in which groups come nearer to what is asked than one plan for all does.
+
+    Groups that would take the same builds share a plan. Empty if no group would gain.
+    """
+    order = aim.order
+    if order.index(single.solution.torch) == 0:
+        return ()
+    solver = _Solver(space, aim)
+    groups: dict[object, list[int]] = {}
+    for number in numbers:
+        groups.setdefault(space.targets[number].group, []).append(number)
+    if len(groups) == 1:
+        pieces = [[space.intern(t) for t in by_gpu(space.targets[n])] for n in numbers]
+        groups = {at: list(column) for at, column in enumerate(zip(*pieces, strict=True))}
+    blocks: dict[object, list[int]] = {}
+    gains = False
+    for members in groups.values():
+        found = solver.of(frozenset(members))
+        if found is None:
+            return ()
+        solution = found.solution
+        gains = gains or order.index(solution.torch) < order.index(single.solution.torch)
+        what = (solution.torch, tuple(key for _, key in solution.keys))
+        blocks.setdefault(what, []).extend(members)
+    if not gains or len(blocks) < 2:
+        return ()
+    parts = []
+    for block in blocks.values():
+        found = solver.of(frozenset(block))
+        if found is None:
+            return ()
+        parts.append((tuple(sorted(block)), found))
+    return tuple(sorted(parts, key=lambda part: part[0]))
 
 
 def _atoms(solver: _Solver, numbers: list[int]) -> list[frozenset[int]]:
@@ -192,4 +232,4 @@ def _cost(solver: _Solver, blocks: list[frozenset[int]]) -> tuple[object, ...]:
         levels.append(min(solution.level, AT_MOST_UNKNOWN))
         away += sum(key != (solver.aim.current_channel or "pypi") for _, key in solution.keys)
         names.append(tuple(channel_parts(key) for _, key in solution.keys))
-    return (sum(levels), sum(ranks), away, len({s for s in names}), sorted(map(sorted, blocks)))
+    return (sum(levels), sum(ranks), away, len(set(names)), sorted(map(sorted, blocks)))

@@ -1,0 +1,101 @@
+"""How far a target can go: the last release that runs on it, and what stands in the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchpin.catalog.model import Build
+from torchpin.evidence import PROOF
+from torchpin.fleet.model import Gpu, NodeGroup, Target
+from torchpin.judge.model import FAILS, Reason
+from torchpin.resolve.policy import key_cost
+from torchpin.resolve.space import AT_MOST_PARTLY, PYPI, Space
+
+if TYPE_CHECKING:
+    from torchpin.catalog.store import Catalog
+
+
+class Horizon(NamedTuple):
+    """The last torch release that runs on a target."""
+
+    last_version: str | None
+    """None: none does, as far as is proved."""
+    last_build: Build | None
+    """Its build: PyPI's own if that runs, else the channel nearest to it."""
+    newest_version: str
+    """The newest torch that was published."""
+    blocked_by: Reason | None
+    """Why the newest does not run there; None if it does, or if that is not proved."""
+
+
+def horizon(target: Target, catalog: Catalog, space: Space | None = None) -> Horizon:
+    """Return the last torch release that runs on a target, with all that the target declares."""
+    space = space or Space(catalog)
+    number = space.intern(target)
+    versions = space.versions("torch")
+    newest = versions[0]
+    for version in versions:
+        build = _best(space, version, number)
+        if build is not None:
+            blocked = None if version == newest else block(space, newest, number)
+            return Horizon(version, build, newest, blocked)
+    return Horizon(None, None, newest, block(space, newest, number))
+
+
+def _best(space: Space, version: str, number: int) -> Build | None:
+    target = space.targets[number]
+    keys = space.builds("torch", version, target.group.platform)
+    pypi = keys.get(PYPI)
+    default = pypi[0].channel if pypi and pypi[0].cuda else None
+    good = [
+        (
+            level,
+            key_cost(
+                key,
+                build.channel,
+                current=None,
+                default=default,
+                cpu_only=not target.group.gpus,
+            ),
+            build,
+        )
+        for key, builds in keys.items()
+        for build in builds
+        if (level := space.level(build, number)) <= AT_MOST_PARTLY
+    ]
+    return min(good, key=lambda one: one[:2])[2] if good else None
+
+
+def block(space: Space, version: str, number: int, key: str | None = None) -> Reason | None:
+    """Return a proved reason why a torch version does not run on a target, PyPI's build first.
+
+    None if some build of it is not proved to fail. With ``key``, only that channel's build
+    is looked at.
+    """
+    target = space.targets[number]
+    keys = space.builds("torch", version, target.group.platform)
+    first: Reason | None = None
+    for name in sorted(keys, key=lambda k: (k != PYPI, k)):
+        if key is not None and name != key:
+            continue
+        for build in keys[name]:
+            reasons = [
+                reason
+                for reason in space.verdict(build, number).reasons
+                if reason.status == FAILS and reason.evidence in PROOF
+            ]
+            if not reasons:
+                return None
+            first = first or reasons[0]
+    return first
+
+
+def last_release(
+    gpu: Gpu, catalog: Catalog, platform: str = "linux-x86_64", space: Space | None = None
+) -> Build | None:
+    """Return the newest torch build on a platform with kernels for a GPU, or None.
+
+    Python and driver play no part: it tells what the wheels hold.
+    """
+    target = Target(NodeGroup(gpu.name, (gpu,), (), platform), None)
+    return horizon(target, catalog, space).last_build
