@@ -62,6 +62,6 @@ def main(argv: list[str]) -> int:
         out(tables.builds(found, style(no_color=args.no_color)))
         if not found and version and not args.quiet:
             existence = catalog.existence(package, version, channel=channel, platform=args.platform)
-            word = {True: "it exists", False: "it was never published", None: "not known"}
-            note(f"{word[existence.exists]} [{existence.evidence}] {existence.source}")
+            known = {True: "it exists", False: "it was never published", None: "not known"}
+            note(f"{known[existence.exists]} [{existence.evidence}] {existence.source}")
     return CLEAN if found else FINDINGS

@@ -51,10 +51,10 @@ def main(argv: list[str]) -> int:
     from torchpin import engine
 
     options = options_of(args)
-    report = engine.check(options, fleet_of(args))
+    report = engine.check(options, fleet_of(args, options))
     view = view_of(report, unsafe_fixes=args.unsafe_fixes)
     out(rendered(view, args))
-    notes_of(report, options, quiet=args.quiet)
+    notes_of(report, quiet=args.quiet)
     return exit_code(view.findings, args)
 
 

@@ -18,12 +18,6 @@ from torchpin.rules.model import SEVERITIES, Finding
 if TYPE_CHECKING:  # --help and usage errors need no engine
     from torchpin.engine import Options, Report
 
-NO_FLEET = (
-    "no fleet is declared, so nothing about GPUs, drivers and Python was checked; declare one\n"
-    '  in torchpin.toml ([fleet.NAME] gpus = ["V100"], driver = …, python = …) or with --gpu,\n'
-    "  --driver and --python"
-)
-
 
 def options_of(args: argparse.Namespace) -> Options:
     """Return the options of the engine.
@@ -62,7 +56,7 @@ def options_of(args: argparse.Namespace) -> Options:
     )
 
 
-def fleet_of(args: argparse.Namespace) -> Fleet | None:
+def declared_fleet(args: argparse.Namespace) -> Fleet | None:
     """Return the fleet that the command line declares, None if it declares none.
 
     Raises:
@@ -73,14 +67,29 @@ def fleet_of(args: argparse.Namespace) -> Fleet | None:
     from torchpin.fleet.profile import fleet_from_options
 
     gpus = tuple(name.strip() for value in args.gpu for name in value.split(",") if name.strip())
-    python = args.python[0] if len(args.python) == 1 else list(args.python) or None
     return fleet_from_options(
         gpus=gpus,
         driver=args.driver,
-        python=python,
+        python=args.python,
         platform=args.platform,
         glibc=args.glibc,
     )
+
+
+def fleet_of(args: argparse.Namespace, options: Options) -> Fleet | None:
+    """Return the fleet: of the command line, else of the profile; None if there is neither.
+
+    Groups on the command line replace those of the profile; its other settings stay.
+
+    Raises:
+        ConfigError: the profile or an option is wrong.
+    """
+    from torchpin.engine import find_fleet
+
+    declared, profile = declared_fleet(args), find_fleet(options)
+    if declared is None or profile is None:
+        return declared or profile
+    return declared._replace(settings=profile.settings)
 
 
 def view_of(report: Report, *, unsafe_fixes: bool) -> CheckView:
@@ -94,20 +103,11 @@ def view_of(report: Report, *, unsafe_fixes: bool) -> CheckView:
     )
 
 
-def notes_of(report: Report, options: Options, *, quiet: bool) -> None:
-    """Print the notes of a run, and how to declare a fleet where there is none."""
-    if quiet:
-        return
-    for text in report.notes:
-        note(clean(text))
-    if not report.documents:
-        where = " ".join(options.paths)
-        note(
-            f"no dependency file found in {clean(where)}; torchpin reads requirements*.txt,\n"
-            "  constraints*.txt and *.in files, or any file that is named on the command line"
-        )
-    elif not report.fleet.groups:
-        note(NO_FLEET)
+def notes_of(report: Report, *, quiet: bool) -> None:
+    """Print the notes of a run: no fleet, nothing to read, …"""
+    if not quiet:
+        for text in report.notes:
+            note(clean(text))
 
 
 def exit_code(findings: tuple[Finding, ...], args: argparse.Namespace) -> int:

@@ -68,9 +68,9 @@ def run(args: argparse.Namespace) -> int:
     options = options_of(args)
     if args.diff and args.output_format not in ("text", "concise"):
         raise UsageError("--diff is a patch; it has no other --output-format")
-    result = engine.fix(options, fleet_of(args))
+    result = engine.fix(options, fleet_of(args, options))
     if args.diff:
-        return _diff(result, args, options)
+        return _diff(result, args)
     if args.prove and result.changes:
         from torchpin.cli.prove import prove
 
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         write_all([(document.path, encoded(document), data) for document, data in result.changes])
         _report(result, args)
     _skipped(result, args)
-    notes_of(result.report_after, options, quiet=args.quiet)
+    notes_of(result.report_after, quiet=args.quiet)
     return exit_code(result.report_after.findings, args)
 
 
@@ -115,14 +115,14 @@ def _report(result: FixResult, args: argparse.Namespace) -> None:
     out(paint.paint("good", line) + "\n")
 
 
-def _diff(result: FixResult, args: argparse.Namespace, options: Options) -> int:
+def _diff(result: FixResult, args: argparse.Namespace) -> int:
     from torchpin.report import diff
 
     paint = style(no_color=args.no_color)
     for document, data in result.changes:
         out(diff.render(document.path, document.text, decoded(document, data), paint))
     _skipped(result, args)
-    notes_of(result.report_before, options, quiet=args.quiet)
+    notes_of(result.report_before, quiet=args.quiet)
     return exit_code(result.report_before.findings, args)
 
 

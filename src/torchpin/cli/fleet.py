@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from torchpin.cli.common import fleet_of
+from torchpin.cli.common import declared_fleet
 from torchpin.cli.parser import Parser, add_fleet, add_output, nearest
 from torchpin.cli.terminal import out, style
 from torchpin.errors import ConfigError, UsageError
@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
         hint = nearest(word, ("show",)) or "write `torchpin fleet show`"
         raise UsageError(f"unknown fleet command {word!r}" if word else "fleet what?", hint=hint)
     args = parser().parse(argv[1:] if argv[0] == "show" else argv)
-    fleet = fleet_of(args) or _profile(args.config, isolated=args.isolated)
+    fleet = declared_fleet(args) or _profile(args.config, isolated=args.isolated)
     if args.output_format == "json":
         import json
 

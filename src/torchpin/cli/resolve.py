@@ -28,7 +28,7 @@ def main(argv: list[str]) -> int:
     from torchpin import engine
 
     options = options_of(args)
-    outcome = engine.resolve_paths(options, fleet_of(args))
+    outcome = engine.resolve_paths(options, fleet_of(args, options))
     client = options.client or "pip"
     if args.output_format == "json":
         from torchpin.report import json_

@@ -24,7 +24,7 @@ def main(argv: list[str]) -> int:
     from torchpin import engine
 
     options = options_of(args)
-    report = engine.check(options, fleet_of(args))
+    report = engine.check(options, fleet_of(args, options))
     if args.output_format == "json":
         from torchpin.report import json_
 
@@ -33,5 +33,5 @@ def main(argv: list[str]) -> int:
         from torchpin.report import tables
 
         out(tables.show(report.selections, style(no_color=args.no_color)))
-    notes_of(report, options, quiet=args.quiet)
+    notes_of(report, quiet=args.quiet)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchpin.documents.base import Document, Span
 from torchpin.report.model import Locator
-from torchpin.report.style import Style, cell, secrets, width
+from torchpin.report.style import HIDDEN, Style, cell, secrets, width
 
 MAX_LINES = 4
 """Longer spans (a requirement with many hashes) show their first lines."""
@@ -56,7 +56,7 @@ def _line(line: str, start: int, end: int) -> tuple[str, str]:
         if secret is None:
             text = cell(line[column])
         else:
-            text = "****" if column == max(secret[0], low) else ""
+            text = HIDDEN if column == max(secret[0], low) else ""
         source.append(text)
         marks.append(("^" if start <= column < end else " ") * width(text))
     if start >= len(line):

@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from torchpin.select import channels
+
+HIDDEN = "****"
+"""What stands for a secret."""
+
 _CODES = {
     "error": "1;31",
     "warning": "1;33",
@@ -16,10 +21,7 @@ _CODES = {
     "blue": "1;34",
 }
 
-_USERINFO = re.compile(r"(?i)(?<=://)[^/\s@'\"<>]+(?=@)")
-_SECRET = re.compile(
-    r"(?i)(?<=[?&])((?:[a-z_-]*(?:token|key|secret|password|signature|sig|auth))=)[^&\s#'\"]+"
-)
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"`<>]+")
 _VARIABLES = re.compile(r"(?:\$\{[A-Z0-9_]+\}|:)+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
@@ -38,18 +40,25 @@ PLAIN = Style(color=False)
 
 
 def secrets(text: str) -> tuple[tuple[int, int], ...]:
-    """Return the ranges of ``text`` that hold credentials of a URL.
+    """Return the ranges of ``text`` that hold credentials of a URL, in order.
 
-    User and password before ``@`` and query values named like a token count;
-    a part that consists of ``${VARIABLES}`` only is no secret.
+    What may be a secret is decided in ``select.channels``; a part that consists of
+    ``${VARIABLES}`` only is none.
     """
     if "://" not in text:
         return ()
-    found = [match.span() for match in _USERINFO.finditer(text)]
-    found += [(match.end(1), match.end()) for match in _SECRET.finditer(text)]
-    return tuple(
-        sorted((start, end) for start, end in found if not _VARIABLES.fullmatch(text, start, end))
-    )
+    out: list[tuple[int, int]] = []
+    for match in _URL.finditer(text):
+        url = match.group()
+        kept = channels.redact(url).split(HIDDEN)
+        at = len(kept[0])
+        for piece in kept[1:-1]:
+            end = url.index(piece, at)
+            out.append((match.start() + at, match.start() + end))
+            at = end + len(piece)
+        if len(kept) > 1:
+            out.append((match.start() + at, match.end() - len(kept[-1])))
+    return tuple(span for span in out if not _VARIABLES.fullmatch(text, *span))
 
 
 def redact(text: str) -> str:
@@ -57,9 +66,7 @@ def redact(text: str) -> str:
     out: list[str] = []
     at = 0
     for start, end in secrets(text):
-        if start < at:
-            continue
-        out += (text[at:start], "****")
+        out += (text[at:start], HIDDEN)
         at = end
     return "".join((*out, text[at:])) if out else text
 

@@ -69,9 +69,13 @@ def _selection(
         what = {"none": "finds no build", "skipped": "not asked for here"}.get(
             selection.status, "unknown"
         )
-    word = verdict.status if verdict is not None else selection.status
-    color = _VERDICT_COLOR.get(word, "bad" if selection.status == "none" else "dim")
-    lines = [f"  {selection.package} ({origin}): {what}: {style.paint(color, word)}"]
+    head = f"  {selection.package} ({origin}): "
+    if verdict is not None:
+        color = _VERDICT_COLOR[verdict.status]
+        lines = [f"{head}{what}: {style.paint(color, verdict.status)}"]
+    else:
+        color = "bad" if selection.status == "none" else "dim"
+        lines = [head + style.paint(color, what)]
     if selection.miss is not None:
         lines.append(f"    {clean(selection.miss.message)} [{selection.miss.evidence}]")
     elif selection.because:
@@ -129,22 +133,23 @@ def builds(found: tuple[Build, ...], style: Style) -> str:
         return "The catalog knows no such build.\n"
     if len(found) <= 2:
         return "\n".join("\n".join(_build(build, style)) + "\n" for build in found)
-    header = ("version", "index", "build", "platform", "python", "kernels", "evidence")
+    header = ("version", "index", "build", "platform", "evidence", "python", "kernels")
     rows = [
         (
             build.full_version,
             build.home,
             build.channel,
             build.platform,
+            build.evidence,
             _pythons(build),
             _short(build.kernels),
-            build.evidence,
         )
         for build in found
     ]
     lines = table(header, rows)
     lines[0] = style.paint("bold", lines[0])
-    return "\n".join(lines) + f"\n{plural(len(found), 'build')}.\n"
+    legend = " ? = inferred from PyPI's files." if any(b.pythons_inferred for b in found) else ""
+    return "\n".join(lines) + f"\n{plural(len(found), 'build')}.{legend}\n"
 
 
 def _build(build: Build, style: Style) -> list[str]:

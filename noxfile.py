@@ -1,0 +1,130 @@
+"""Checks of torchpin: ``nox`` runs all, ``nox -s tests-3.11 -- -k name`` some."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import nox
+
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+NEWEST_TOOLED = "3.11"
+"""The Python of the sessions that run once."""
+
+nox.needs_version = ">=2026.1"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.error_on_missing_interpreters = False
+nox.options.sessions = [
+    "lint",
+    "types",
+    "tests",
+    "minimums",
+    "oracle",
+    "benchmarks",
+    "docs",
+]
+
+
+def _works(name: str) -> bool:
+    """Tell whether ``name`` runs: a shim of pyenv that is not selected exists and fails."""
+    path = shutil.which(name)
+    if path is None:
+        return False
+    return subprocess.run([path, "-c", ""], capture_output=True).returncode == 0
+
+
+def _find_interpreters() -> list[str]:
+    """Put pyenv's interpreters on PATH where no other runs; return the versions that can be had."""
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found: list[str] = []
+    for version in PYTHONS:
+        name = f"python{version}"
+        if not _works(name):
+            for folder in sorted(root.glob(f"{version}.*/bin"), reverse=True):
+                if (folder / name).exists():
+                    os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
+                    break
+        if _works(name):
+            found.append(version)
+    return found
+
+
+INTERPRETERS = _find_interpreters()
+if os.environ.get("CI") and not INTERPRETERS:
+    raise SystemExit(f"none of Python {', '.join(PYTHONS)} can be found: nothing would be tested")
+ONCE = NEWEST_TOOLED if NEWEST_TOOLED in INTERPRETERS else (INTERPRETERS or [None])[-1]
+
+
+def _pytest(session: nox.Session, *args: str) -> None:
+    """Run pytest; arguments behind ``--`` take the place of the session's own choice of tests."""
+    session.run("pytest", *(session.posargs or args), env={"PYTHONDONTWRITEBYTECODE": ""})
+
+
+@nox.session(python=ONCE)
+def lint(session: nox.Session) -> None:
+    """Ruff: rules and format."""
+    session.install("ruff==0.17.6")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session(python=ONCE)
+def types(session: nox.Session) -> None:
+    """Mypy, strict, as on the lowest Python."""
+    session.install("-e", ".[dev]")
+    session.run("mypy")
+
+
+@nox.session(python=list(PYTHONS))
+def tests(session: nox.Session) -> None:
+    """Every test but the generated comparison with the clients, on one Python."""
+    session.install("-e", ".[test]")
+    _pytest(session, "-m", "not oracle")
+
+
+@nox.session(python="3.10" if "3.10" in INTERPRETERS else ONCE)
+def minimums(session: nox.Session) -> None:
+    """The tests with the lowest versions of the direct dependencies that are allowed."""
+    if shutil.which("uv") is None:
+        session.install("uv==0.13.9")
+    session.install("-e", ".[test]")
+    lowest = Path(session.create_tmp()) / "lowest.txt"
+    session.run(
+        *("uv", "pip", "compile", "--quiet", "--resolution", "lowest-direct", "--no-header"),
+        *("--python", session.virtualenv.location, "-o", str(lowest), "pyproject.toml"),
+        external=True,
+    )
+    session.install("-r", str(lowest))
+    _pytest(session, "-m", "not oracle and not clients")
+
+
+@nox.session(python=ONCE)
+def oracle(session: nox.Session) -> None:
+    """Generated cases against the real pip and uv: ``nox -s oracle -- --cases 5000``."""
+    session.install("-e", ".[test]")
+    env: dict[str, str | None] = {}
+    rest = list(session.posargs)
+    if "--cases" in rest:
+        at = rest.index("--cases")
+        env["TORCHPIN_ORACLE_CASES"] = rest[at + 1]
+        del rest[at : at + 2]
+    session.run("pytest", "-m", "oracle", *rest, env=env)
+
+
+@nox.session(python=ONCE)
+def benchmarks(session: nox.Session) -> None:
+    """The start-up and speed budgets, as ratios."""
+    # Not editable, compiled: what a user installs.
+    session.install(".")
+    session.run("python", "-m", "compileall", "-q", session.virtualenv.location, silent=True)
+    session.run("python", "benchmarks/run.py", *session.posargs)
+
+
+@nox.session(python=ONCE)
+def docs(session: nox.Session) -> None:
+    """The documentation: generated pages up to date, no dead link."""
+    session.install("-e", ".[docs]")
+    session.run("python", "tools/gen_docs.py", "--check")
+    session.run("mkdocs", "build", "--strict", "--site-dir", session.create_tmp())
