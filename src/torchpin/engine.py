@@ -1,0 +1,470 @@
+"""Floor 5: the five stages, in the order in which a question is answered.
+
+read → select → judge → (rules) → resolve → rewrite. ``check`` stops after the rules and attaches
+the fix that ``fix`` would make; ``fix`` carries it out in memory. Writing is left to the caller.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from torchpin.catalog.drivers import Drivers, load_drivers
+from torchpin.catalog.model import PLATFORMS
+from torchpin.catalog.store import Catalog, load_catalog
+from torchpin.documents.base import Document
+from torchpin.documents.discover import discover
+from torchpin.documents.loader import load
+from torchpin.documents.requirements import read_requirements
+from torchpin.errors import TorchpinError, UsageError
+from torchpin.fleet.model import Fleet, NodeGroup, Settings, Target
+from torchpin.judge.model import Reason, Verdict
+from torchpin.judge.verdict import judge, judge_companion
+from torchpin.resolve.model import Origin, Outcome, Request, Want
+from torchpin.rules.context import Context, Judged, JudgedSet, Way
+from torchpin.rules.model import Finding
+from torchpin.rules.registry import Rule, all_rules, merge, run_rules
+from torchpin.select.installs import install_of
+from torchpin.select.model import Install, SelectedSet, Selection
+from torchpin.select.selection import select
+
+COMPANIONS = ("torchvision", "torchaudio", "torchtext", "torchcodec")
+
+
+class Options(NamedTuple):
+    """What the command line asks for."""
+
+    paths: tuple[str, ...]
+    client: str | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    unsafe_fixes: bool = False
+    profile: str | None = None
+    isolated: bool = False
+    policy: str | None = None
+    stdin: bytes | None = None
+    stdin_filename: str | None = None
+
+
+class Report(NamedTuple):
+    """What ``check`` found, with all that a report may want to show."""
+
+    findings: tuple[Finding, ...]
+    selections: tuple[tuple[Selection, Verdict | None], ...]
+    documents: tuple[Document, ...]
+    fleet: Fleet
+    catalog_date: str
+    catalog_digest: str
+    notes: tuple[str, ...]
+
+
+class FixResult(NamedTuple):
+    """What ``fix`` would write."""
+
+    report_before: Report
+    report_after: Report
+    changes: tuple[tuple[Document, bytes], ...]
+    skipped: tuple[str, ...]
+
+
+class Stages(NamedTuple):
+    """The answers of the first three stages."""
+
+    context: Context
+    documents: tuple[Document, ...]
+    failures: tuple[Finding, ...]
+    """Files that could not be read at all (TP001)."""
+
+
+def neutral_fleet(settings: Settings) -> Fleet:
+    """Return one target a platform, for the rules that need no hardware."""
+    return Fleet(
+        tuple(
+            NodeGroup(name, (), (), name)
+            for name in PLATFORMS
+            if name not in ("macos-x86_64", "windows-arm64")
+        ),
+        settings,
+        None,
+    )
+
+
+def find_fleet(options: Options) -> Fleet | None:
+    """Return the fleet of the profile that belongs to the paths, or None.
+
+    Raises:
+        ConfigError: the profile is wrong.
+    """
+    if options.profile is None and options.isolated:
+        return None
+    from torchpin.fleet.profile import find_profile, load_profile
+
+    path = options.profile
+    if path is None:
+        first = options.stdin_filename or (options.paths[0] if options.paths else ".")
+        path = find_profile(first)
+    return load_profile(path) if path is not None else None
+
+
+class Reader:
+    """Reads documents once; an overlay stands in for files that are not on disk as given."""
+
+    def __init__(self, overlay: dict[str, bytes] | None = None) -> None:
+        self.overlay = {
+            os.path.realpath(path): (path, data) for path, data in (overlay or {}).items()
+        }
+        self.cache: dict[str, Document] = {}
+
+    def __call__(self, path: str) -> Document:
+        """Return the document at ``path``.
+
+        Raises:
+            TorchpinError: the file cannot be read.
+        """
+        key = os.path.realpath(path)
+        if key in self.overlay:
+            if key not in self.cache:
+                name, data = self.overlay[key]
+                self.cache[key] = read_requirements(name, data)
+            return self.cache[key]
+        return load(path, self.cache)
+
+
+def read(
+    options: Options, reader: Reader
+) -> tuple[tuple[Document, ...], tuple[Finding, ...], tuple[str, ...]]:
+    """Stage 1. Return the documents that the paths name, and what could not be read.
+
+    Raises:
+        UsageError: a path does not exist.
+    """
+    from torchpin.documents.base import Span
+    from torchpin.rules.files import UnreadableFile
+
+    rule = UnreadableFile()
+    failures: list[Finding] = []
+    notes: list[str] = []
+    documents: list[Document] = []
+    paths: Sequence[str]
+    if options.stdin is not None:
+        paths = (options.stdin_filename or "<stdin>",)
+    else:
+        found = discover(options.paths or (".",))
+        paths = [file.path for file in found.files]
+        if not paths:
+            notes.append(
+                "no dependency files found (looked for requirements*.txt, requirements*.in, "
+                "constraints*.txt and files in requirements/)"
+            )
+    for path in paths:
+        try:
+            documents.append(reader(path))
+        except UsageError:
+            raise
+        except TorchpinError as error:
+            failures.append(
+                Finding(
+                    rule.code,
+                    rule.name,
+                    rule.severity,
+                    None,
+                    error.path or path,
+                    Span(0, 0),
+                    error.message,
+                )
+            )
+    return tuple(documents), tuple(failures), tuple(notes)
+
+
+def project_of(path: str) -> str:
+    """Return the folder whose files stand in for one another: ``requirements/`` is no project."""
+    folder = os.path.dirname(path)
+    if os.path.basename(folder).lower() in ("requirements", "deps", "dependencies", "reqs"):
+        folder = os.path.dirname(folder)
+    return os.path.normpath(folder or ".")
+
+
+def client_of(options: Options, group: NodeGroup | None) -> str:
+    """Return which client installs a requirements file: as told, else as the group says, else pip.
+
+    ``[tool.uv]`` in a project speaks of projects, not of requirements files.
+    """
+    if options.client is not None:
+        return options.client
+    if group is not None and group.client is not None:
+        return group.client
+    return "pip"
+
+
+def bound_groups(fleet: Fleet, path: str) -> frozenset[str]:
+    """Return the groups whose profile names the file at ``path``."""
+    base = os.path.dirname(os.path.abspath(fleet.path)) if fleet.path else os.getcwd()
+    real = os.path.realpath(path)
+    return frozenset(
+        group.name
+        for group in fleet.groups
+        if any(os.path.realpath(os.path.join(base, name)) == real for name in group.files)
+    )
+
+
+def targets_of(fleet: Fleet, path: str) -> tuple[Target, ...]:
+    """Return the targets that the file at ``path`` is a way in for.
+
+    A group that names files is served by these alone; every other group by any file.
+    """
+    bound = bound_groups(fleet, path)
+    return tuple(
+        target for target in fleet.targets() if target.group.name in bound or not target.group.files
+    )
+
+
+def roots_of(documents: Sequence[Document], fleet: Fleet) -> list[Document]:
+    """Return the ways in: documents that no other includes, and those that the profile names."""
+    included: set[str] = set()
+    for document in documents:
+        folder = os.path.dirname(document.path)
+        for include in document.includes:
+            if "://" in include.path:
+                continue
+            real = os.path.realpath(os.path.join(folder, include.path))
+            if real != os.path.realpath(document.path):
+                included.add(real)
+    roots = [
+        document
+        for document in documents
+        if os.path.realpath(document.path) not in included or bound_groups(fleet, document.path)
+    ]
+    return roots or list(documents)
+
+
+def judge_set(chosen: SelectedSet, drivers: Drivers, declared: bool) -> JudgedSet:
+    """Stage 3. Return the selections of one install on one target with their verdicts."""
+    torch = next((one for one in chosen.selections if one.package == "torch"), None)
+    judged: list[Judged] = []
+    for selection in chosen.selections:
+        verdict: Verdict | None = None
+        beside: tuple[Reason, ...] = ()
+        build = selection.build
+        if build is not None:
+            if declared:
+                verdict = judge(build, chosen.target, drivers)
+            if torch is not None and torch.build is not None and selection.package in COMPANIONS:
+                beside = judge_companion(build, torch.build)
+        judged.append(Judged(selection, verdict, beside))
+    return JudgedSet(chosen, tuple(judged))
+
+
+def judge_install(
+    install: Install, targets: Iterable[Target], catalog: Catalog, drivers: Drivers, declared: bool
+) -> tuple[JudgedSet, ...]:
+    """Stages 2 and 3 for one install on several targets."""
+    return tuple(
+        judge_set(select(install, target, catalog), drivers, declared) for target in targets
+    )
+
+
+def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages, tuple[str, ...]]:
+    """Run the first three stages."""
+    declared = fleet is not None and bool(fleet.groups)
+    settings = fleet.settings if fleet is not None else Settings()
+    used = fleet if fleet is not None and declared else neutral_fleet(settings)
+    documents, failures, notes = read(options, reader)
+    catalog = load_catalog()
+    drivers = load_drivers()
+    private = dict(settings.indexes)
+    ways: list[Way] = []
+    seen: dict[str, Document] = {}
+    for root in roots_of(documents, used):
+        targets = targets_of(used, root.path)
+        by_client: dict[tuple[str, tuple[str, ...]], list[Target]] = {}
+        for target in targets:
+            key = (client_of(options, target.group), target.group.indexes)
+            by_client.setdefault(key, []).append(target)
+        for (client, indexes), some in by_client.items():
+            install = install_of(
+                root, reader, client=client, private=private, extra_indexes=indexes
+            )
+            for document in install.documents:
+                seen.setdefault(document.path, document)
+            ways.append(
+                Way(
+                    install,
+                    project_of(root.path),
+                    judge_install(install, some, catalog, drivers, declared),
+                    bound_groups(used, root.path),
+                    settings.indexes,
+                    indexes,
+                )
+            )
+    for document in documents:
+        seen.setdefault(document.path, document)
+    context = Context(tuple(ways), used, declared, catalog, drivers)
+    return Stages(context, tuple(seen.values()), failures), notes
+
+
+def chosen_rules(options: Options, settings: Settings) -> tuple[Rule, ...]:
+    """Return the rules that ``--select`` and ``--ignore`` leave.
+
+    Raises:
+        UsageError: a code fits no rule.
+    """
+    rules = all_rules()
+    wanted = options.select or settings.select
+    unwanted = (*options.ignore, *settings.ignore)
+    for code in (*wanted, *unwanted):
+        if code != "ALL" and not any(rule.code.startswith(code) for rule in rules):
+            raise UsageError(
+                f"unknown rule code {code!r}", hint="`torchpin explain` lists all rules"
+            )
+    return tuple(
+        rule
+        for rule in rules
+        if (not wanted or any(code == "ALL" or rule.code.startswith(code) for code in wanted))
+        and not any(code == "ALL" or rule.code.startswith(code) for code in unwanted)
+    )
+
+
+def suppressed(finding: Finding, options: Options, settings: Settings) -> bool:
+    """True if a comment or a per-file setting silences the finding."""
+    from fnmatch import fnmatch
+
+    for pattern, codes in (*options.per_file_ignores, *settings.per_file_ignores):
+        path = finding.path.replace(os.sep, "/")
+        named = fnmatch(path, pattern) or fnmatch(os.path.basename(path), pattern)
+        if (named or fnmatch(path, f"*/{pattern}")) and any(
+            code == "ALL" or finding.code.startswith(code) for code in codes
+        ):
+            return True
+    if finding.document is None:
+        return False
+    if not any(
+        "torchpin:" in finding.document.text[span.start : span.end]
+        for span in finding.document.comments
+    ):
+        return False
+    from torchpin.documents.base import line_starts, position
+    from torchpin.documents.suppressions import suppressions
+
+    line = position(line_starts(finding.document.text), finding.span.start).line
+    return any(one.covers(finding.code, line) for one in suppressions(finding.document))
+
+
+def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: bool) -> Report:
+    """Run the rules and gather the report."""
+    context = stages.context
+    settings = context.fleet.settings
+    findings = run_rules(context, chosen_rules(options, settings))
+    if fixes:
+        from torchpin.rewrite.plan import attach_fixes
+
+        findings = attach_fixes(findings, context, options.policy or settings.policy)
+    findings = merge((*stages.failures, *findings))
+    findings = tuple(one for one in findings if not suppressed(one, options, settings))
+    selections = tuple(
+        (one.selection, one.verdict)
+        for way in context.ways
+        for judged_set in way.sets
+        for one in judged_set.judged
+    )
+    if not context.declared:
+        notes = (
+            *notes,
+            "no fleet is declared: hardware is not judged "
+            "(write torchpin.toml, or use --gpu, --driver and --python)",
+        )
+    return Report(
+        findings,
+        selections,
+        stages.documents,
+        context.fleet,
+        context.catalog.date,
+        context.catalog.digest,
+        notes,
+    )
+
+
+def check(options: Options, fleet: Fleet | None, overlay: dict[str, bytes] | None = None) -> Report:
+    """Say what will break, and why.
+
+    Args:
+        options: what to look at.
+        fleet: the declared fleet; None: only the rules that need none.
+        overlay: bytes that stand in for files on disk, by path.
+
+    Raises:
+        UsageError: a path or a rule code does not exist.
+    """
+    reader = Reader(overlay or stdin_overlay(options))
+    stages, notes = look(options, fleet, reader)
+    return report_of(stages, options, notes, fixes=True)
+
+
+def resolve_paths(options: Options, fleet: Fleet | None) -> Outcome:
+    """Return the plan for all that the paths ask for, on the whole fleet.
+
+    Exact pins may move, ranges bind; no edit is made.
+
+    Raises:
+        UsageError: a path does not exist, or no fleet is declared.
+    """
+    from torchpin.resolve import solve
+    from torchpin.rewrite.request import current_channel, wants_of
+
+    if fleet is None or not fleet.groups:
+        raise UsageError(
+            "resolve needs a fleet", hint="write torchpin.toml, or use --gpu, --driver and --python"
+        )
+    stages, _ = look(options, fleet, Reader(stdin_overlay(options)))
+    context = stages.context
+    wants: dict[Want, None] = {}
+    channel: str | None = None
+    for way in context.ways:
+        if way.has_family:
+            wants.update(dict.fromkeys(wants_of(way, context, soften=False)))
+            channel = channel or current_channel(way)
+    if not wants:
+        wants[Want("torch", "", Origin("<command line>", 1, "torch"))] = None
+    policy = options.policy or fleet.settings.policy
+    return solve(Request(tuple(wants), fleet.targets(), policy, channel), context.catalog)
+
+
+def stdin_overlay(options: Options) -> dict[str, bytes]:
+    """Return standard input as a file."""
+    if options.stdin is None:
+        return {}
+    return {options.stdin_filename or "<stdin>": options.stdin}
+
+
+def fix(options: Options, fleet: Fleet | None) -> FixResult:
+    """Mend what can be mended, in memory.
+
+    Fixes are made until none is left (a fix may uncover the next), at most four rounds; the same
+    file is never changed back.
+
+    Raises:
+        UsageError: a path or a rule code does not exist.
+        RewriteError: a fix would change more than it says; nothing is changed.
+    """
+    from torchpin.rewrite.plan import apply_fixes
+
+    overlay = stdin_overlay(options)
+    before = report = check(options, fleet, overlay)
+    originals: dict[str, Document] = {}
+    skipped: dict[str, None] = {}
+    for _ in range(4):
+        changed, refused = apply_fixes(report.findings, unsafe=options.unsafe_fixes)
+        skipped.update(dict.fromkeys(refused))
+        if not changed:
+            break
+        for document, data in changed:
+            originals.setdefault(document.path, document)
+            overlay[document.path] = data
+        report = check(options, fleet, overlay)
+    changes = tuple(
+        (document, overlay[path])
+        for path, document in originals.items()
+        if overlay[path] != document.encode(document.text)
+    )
+    return FixResult(before, report, changes, tuple(skipped))

@@ -1,0 +1,178 @@
+"""From a way in to the question for the resolver: what is wanted, on which targets."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from torchpin.catalog.labels import kind_of_label
+from torchpin.catalog.model import FAMILY
+from torchpin.documents.base import line_starts, position
+from torchpin.fleet.model import Target
+from torchpin.resolve.model import Origin, Request, Want
+from torchpin.rules.context import Context, JudgedSet, Way
+from torchpin.select.model import Placed
+
+EXACT = re.compile(r"\s*={2,3}\s*(?P<public>[^\s,;+*]+)(?:\+(?P<label>[^\s,;]+))?\s*")
+DEV = re.compile(r"\.dev\d+$")
+
+
+class Asked(NamedTuple):
+    """The request, and what the file says today."""
+
+    request: Request
+    softened: bool
+    """Ranges of the file were allowed to move."""
+
+
+def exact_version(specifier: str) -> tuple[str, str] | None:
+    """Return (public version, label or ``""``) of an exact pin, None for anything else."""
+    match = EXACT.fullmatch(specifier)
+    return (match.group("public"), match.group("label") or "") if match else None
+
+
+def public_specifier(specifier: str) -> str:
+    """Return the specifier without local labels."""
+    return re.sub(r"\+[A-Za-z0-9.]+", "", specifier)
+
+
+def family_declarations(way: Way) -> list[Placed]:
+    """Return the family's declarations (requirements first, then constraints) that apply."""
+    applied = {
+        one.selection.placed
+        for judged_set in way.sets
+        for one in judged_set.judged
+        if one.selection.placed is not None
+    }
+    found = [
+        placed
+        for placed in (*way.install.requirements, *way.install.constraints)
+        if placed.declaration.name in FAMILY
+    ]
+    names = {placed.declaration.name for placed in applied}
+    return [placed for placed in found if placed.declaration.name in names]
+
+
+def origin_of(placed: Placed) -> Origin:
+    """Return the place and text of a declaration."""
+    document, declaration = placed
+    line = position(line_starts(document.text), declaration.span.start).line
+    return Origin(document.path, line, document.text[declaration.span.start : declaration.span.end])
+
+
+def current_channel(way: Way) -> str | None:
+    """Return the channel that the file means today: label, selected build, or index line."""
+    for placed in family_declarations(way):
+        pin = exact_version(placed.declaration.specifier)
+        if placed.declaration.name == "torch" and pin and kind_of_label(pin[1]):
+            return pin[1]
+    for judged_set in way.sets:
+        torch = judged_set.of("torch")
+        build = torch.selection.build if torch else None
+        if build is not None and build.home == "channel":
+            return build.channel
+    for index in way.install.indexes:
+        if index.kind.channel is not None:
+            return index.kind.channel
+    return None
+
+
+def intended_targets(way: Way, context: Context) -> tuple[Target, ...]:
+    """Return the targets that a fix of this way must serve.
+
+    All of its targets if no other file of the project stands in; else those of the groups that it
+    serves already or that nobody serves. A file that is meant for CPUs is planned without GPUs.
+    """
+    targets = tuple(judged_set.target for judged_set in way.sets)
+    if not context.declared:
+        return tuple(one for one in targets if applies_on(way, one))[:1]
+    rivals = [
+        other
+        for other in context.ways
+        if other.project == way.project and other is not way and other.has_family
+    ]
+    if rivals and not way.bound:
+        mine = [
+            one
+            for one in targets
+            if way.serves(one.group.name)
+            or not any(other.serves(one.group.name) for other in rivals)
+        ]
+        targets = tuple(mine) or targets
+        if way.cpu_only:
+            targets = tuple(
+                one._replace(group=one.group._replace(gpus=(), driver=None)) for one in targets
+            )
+    return tuple(one for one in targets if applies_on(way, one)) or targets
+
+
+def applies_on(way: Way, target: Target) -> bool:
+    """True if anything of the family is asked for on the target."""
+    for judged_set in way.sets:
+        if judged_set.target.group.name == target.group.name and (
+            judged_set.target.python == target.python
+        ):
+            return has_family(judged_set)
+    return False
+
+
+def has_family(judged_set: JudgedSet) -> bool:
+    """True if a family package is asked for in the set."""
+    return any(
+        one.selection.package in FAMILY and one.selection.status != "skipped"
+        for one in judged_set.judged
+    )
+
+
+def wants_of(way: Way, context: Context, *, soften: bool) -> tuple[Want, ...]:
+    """Return what the plan must hold: exact pins may move, ranges bind unless ``soften``."""
+    wants: list[Want] = []
+    pinned: set[str] = set()
+    for placed in family_declarations(way):
+        declaration = placed.declaration
+        if declaration.url is not None or not declaration.valid:
+            continue
+        pin = exact_version(declaration.specifier)
+        if pin is not None:
+            if declaration.name in pinned:
+                continue
+            pinned.add(declaration.name)
+            specifier, soft = f"=={DEV.sub('', pin[0])}", True
+        else:
+            specifier, soft = public_specifier(declaration.specifier), soften
+        wants.append(Want(declaration.name, specifier, origin_of(placed), soft))
+    if not any(want.package == "torch" for want in wants):
+        wants.insert(0, Want("torch", "", Origin(way.install.root.path, 1, "torch (implied)")))
+    for placed in (*way.install.requirements, *way.install.constraints):
+        pin = exact_version(placed.declaration.specifier)
+        if pin is None or placed.declaration.name in FAMILY:
+            continue
+        needs = context.catalog.pins(placed.declaration.name, pin[0])
+        if needs:
+            wants.append(Want("torch", needs, origin_of(placed)))
+    return tuple(wants)
+
+
+def request_of(way: Way, context: Context, policy: str, *, soften: bool = False) -> Asked:
+    """Return the question for the resolver.
+
+    Without a fleet the channel's kind is kept: hardware is not known.
+    """
+    channel = current_channel(way)
+    asked: tuple[str, ...] = ()
+    pypi = True
+    if not context.declared and channel is not None:
+        kind = kind_of_label(channel)
+        asked = tuple(
+            one for one in context.catalog.channels("torch") if kind_of_label(one) == kind
+        )
+        pypi = False
+    request = Request(
+        wants_of(way, context, soften=soften),
+        intended_targets(way, context),
+        policy,
+        channel,
+        asked,
+        pypi,
+    )
+    return Asked(request, soften)

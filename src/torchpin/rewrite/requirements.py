@@ -1,0 +1,332 @@
+"""A plan as minimal edits of requirements files.
+
+Several ways to write a plan are tried from the least change to the most; which one is taken is
+decided by reading the edited text again and selecting from it (``rewrite.plan``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchpin.catalog.model import FAMILY
+from torchpin.catalog.store import Catalog
+from torchpin.documents.base import Declaration, Document, Edit, Span
+from torchpin.resolve.model import Plan
+from torchpin.rewrite.request import exact_version, family_declarations
+from torchpin.rules.context import Way
+from torchpin.rules.model import FileEdits
+from torchpin.select.channels import channel_url
+from torchpin.select.environments import marker_holds
+from torchpin.select.model import Placed, PlacedIndex
+
+CHANNEL_IN_URL = re.compile(r"(/whl/)(?:nightly/|test/)?[A-Za-z0-9.]+(?=/|$)")
+OPEN = re.compile(r"^\s*(>|!=|$)|~=\s*\d+\.\d+\s*$")
+
+
+class RefusedError(Exception):
+    """The plan cannot be written into this file; the message says why."""
+
+
+class Draft(NamedTuple):
+    """One way to write a plan."""
+
+    edits: tuple[FileEdits, ...]
+    pinned: bool
+    """Every family package is pinned to the plan's version."""
+
+
+def drafts(way: Way, plan: Plan, catalog: Catalog) -> Iterator[Draft]:
+    """Yield ways to write ``plan``, least change first.
+
+    Raises:
+        RefusedError: a pin comes from a variable or a URL, or carries hashes that are not known.
+    """
+    keep_index = not channel_lines(way)
+    for index_edits in index_drafts(way, plan):
+        if not needs_pins(way):
+            yield draft(index_edits, [], pinned=False)
+        for style in ("kept", "labelled"):
+            pins = pin_edits(way, plan, catalog, style, keep_index=keep_index)
+            yield draft(index_edits, pins, pinned=True)
+
+
+def draft(
+    index_edits: list[tuple[Document, Edit]],
+    pins: list[tuple[Document, Edit]],
+    *,
+    pinned: bool,
+) -> Draft:
+    """Return edits of several documents as a draft."""
+    by_path: dict[str, tuple[Document, list[Edit]]] = {}
+    for document, edit in (*index_edits, *pins):
+        if document.text[edit.span.start : edit.span.end] != edit.text:
+            by_path.setdefault(document.path, (document, []))[1].append(edit)
+    return Draft(
+        tuple(FileEdits(document, tuple(edits)) for document, edits in by_path.values()), pinned
+    )
+
+
+def needs_pins(way: Way) -> bool:
+    """True if an open requirement competes with PyPI: then only pins bring the channel's build."""
+    pypi = any(index.kind.kind == "pypi" for index in way.install.indexes)
+    return pypi and any(
+        OPEN.search(placed.declaration.specifier) and "<" not in placed.declaration.specifier
+        for placed in family_declarations(way)
+    )
+
+
+def channel_lines(way: Way) -> list[PlacedIndex]:
+    """Return the lines that name a place of PyTorch's own, each once."""
+    found: dict[tuple[str, Span], PlacedIndex] = {}
+    for index in (*way.install.indexes, *way.install.discarded):
+        if index.document is None or index.line is None:
+            continue
+        if index.kind.kind in ("channel", "nightly", "test", "legacy", "root"):
+            found.setdefault((index.document.path, index.line.span), index)
+    return list(found.values())
+
+
+def index_drafts(way: Way, plan: Plan) -> Iterator[list[tuple[Document, Edit]]]:
+    """Yield the edits of index lines, least change first."""
+    lines = channel_lines(way)
+    if plan.home == "pypi":
+        yield []
+        if lines:
+            yield [delete_line(index) for index in lines]
+        return
+    if lines:
+        yield swap_channel(lines, plan.channel)
+        return
+    for document in dict.fromkeys((home_of(way), way.install.root)):
+        yield [insert_index(way, document, plan)]
+
+
+def swap_channel(lines: list[PlacedIndex], channel: str) -> list[tuple[Document, Edit]]:
+    """Point every line to ``channel``; lines that become the same are written once.
+
+    Raises:
+        RefusedError: a URL comes from a variable.
+    """
+    edits: list[tuple[Document, Edit]] = []
+    seen: set[tuple[str, str]] = set()
+    for index in lines:
+        assert index.document is not None
+        assert index.line is not None
+        if index.line.from_variable:
+            raise RefusedError("the index URL comes from a variable")
+        raw = index.document.text[index.line.url_span.start : index.line.url_span.end]
+        option = index.line.option
+        bare_links = option == "--find-links" and index.kind.project is None
+        if index.kind.kind == "legacy" or (bare_links and index.kind.kind == "channel"):
+            option, new = "--extra-index-url", channel_url(channel)
+            edit = Edit(index.line.span, f"{option} {new}")
+        elif index.kind.kind == "root" or index.kind.channel is None:
+            new = re.sub(r"(/whl)(/nightly|/test)?(?=/|$)", rf"\1/{channel}", raw, count=1)
+            edit = Edit(index.line.url_span, new)
+        else:
+            new = CHANNEL_IN_URL.sub(rf"\g<1>{channel}", raw, count=1)
+            edit = Edit(index.line.url_span, new)
+        key = (option if option == "--index-url" else "extra", new.rstrip("/"))
+        if key in seen:
+            edits.append(delete_line(index))
+            continue
+        seen.add(key)
+        edits.append((index.document, edit))
+    return edits
+
+
+def delete_line(index: PlacedIndex) -> tuple[Document, Edit]:
+    """Return the edit that deletes an index line with its line end."""
+    assert index.document is not None
+    assert index.line is not None
+    text = index.document.text
+    start, end = index.line.line_span
+    if text.startswith("\r\n", end):
+        end += 2
+    elif end < len(text) and text[end] in "\r\n":
+        end += 1
+    return index.document, Edit(Span(start, end), "")
+
+
+def home_of(way: Way) -> Document:
+    """Return the document that asks for torch, or else for another family package."""
+    declared = [placed for placed in family_declarations(way) if placed in way.install.requirements]
+    for placed in declared:
+        if placed.declaration.name == "torch":
+            return placed.document
+    return declared[0].document if declared else way.install.root
+
+
+def index_lines_for(way: Way, plan: Plan) -> list[str]:
+    """Return the index lines that a file without any gets (fix policy F2)."""
+    url = plan.index_url or channel_url(plan.channel)
+    if way.install.client == "pip":
+        return [f"--extra-index-url {url}"]
+    names = [placed.declaration.name for placed in family_declarations(way)]
+    others = any(placed.declaration.name not in FAMILY for placed in way.install.requirements)
+    if not others and len({build.platform for _, _, build in plan.builds}) == 1:
+        return [f"--index-url {url}"]
+    wanted = [name for name in FAMILY if name in names or name == "torch"]
+    return [f"-f {url}/{name}/" for name in wanted]
+
+
+def insert_index(way: Way, document: Document, plan: Plan) -> tuple[Document, Edit]:
+    """Return the edit that adds index lines: behind the last index line, else at the top."""
+    lines = index_lines_for(way, plan)
+    newline = document.newline
+    if document.indexes:
+        end = max(line.line_span.end for line in document.indexes)
+        return document, Edit(Span(end, end), "".join(newline + line for line in lines))
+    starts = [declaration.line_span.start for declaration in document.declarations]
+    starts += [include.span.start for include in document.includes]
+    starts += [option.span.start for option in document.options]
+    at = min(starts, default=0)
+    at = max(document.text.rfind("\n", 0, at), document.text.rfind("\r", 0, at)) + 1
+    return document, Edit(Span(at, at), "".join(line + newline for line in lines))
+
+
+def pin_edits(
+    way: Way, plan: Plan, catalog: Catalog, style: str, *, keep_index: bool
+) -> list[tuple[Document, Edit]]:
+    """Return the edits that pin every family declaration to the plan.
+
+    Args:
+        style: ``kept``: a pin without a label stays without one where the file names a channel;
+            ``labelled``: every pin gets the label of its build.
+        keep_index: the file named no channel before.
+
+    Raises:
+        RefusedError: see ``drafts``.
+    """
+    alone = not any(index.kind.kind == "pypi" for index in way.install.indexes)
+    if keep_index and way.install.client == "uv":
+        alone = any(line.startswith("--index-url") for line in index_lines_for(way, plan))
+    edits: list[tuple[Document, Edit]] = []
+    for placed in family_declarations(way):
+        edits += pin_one(placed, plan, catalog, style, alone=alone, new_index=keep_index)
+    return edits
+
+
+def pin_one(
+    placed: Placed, plan: Plan, catalog: Catalog, style: str, *, alone: bool, new_index: bool
+) -> list[tuple[Document, Edit]]:
+    """Return the edits of one declaration; see ``pin_edits``."""
+    document, declaration = placed
+    by_platform: dict[str, str] = {}
+    pin = exact_version(declaration.specifier)
+    bare = style == "kept" and not (pin and pin[1]) and (alone or (pin and not new_index))
+    for target in plan.targets:
+        if marker_holds(declaration.marker, target) is False:
+            continue
+        for platform, package, build in plan.builds:
+            if package == declaration.name and platform == target.group.platform:
+                by_platform[platform] = build.version if bare else build.full_version
+    if not by_platform:
+        return []
+    if declaration.url is not None:
+        raise RefusedError(f"{declaration.name} is a direct URL")
+    if declaration.from_variable:
+        raise RefusedError(f"the version of {declaration.name} comes from a variable")
+    versions = set(by_platform.values())
+    if len(versions) == 1:
+        version = versions.pop()
+        return [
+            *pin_text(document, declaration, version),
+            *hash_edits(document, declaration, plan, catalog, version),
+        ]
+    if declaration.hashes or declaration.options:
+        raise RefusedError(
+            f"{declaration.name} would need two lines, and carries hashes or options"
+        )
+    return [(document, Edit(declaration.span, two_lines(document, declaration, by_platform)))]
+
+
+def pin_text(
+    document: Document, declaration: Declaration, version: str
+) -> list[tuple[Document, Edit]]:
+    """Return the edit that makes a declaration ``==version``."""
+    if declaration.specifier_span is not None:
+        return [(document, Edit(declaration.specifier_span, f"=={version}"))]
+    at = after_name(document, declaration)
+    return [(document, Edit(Span(at, at), f"=={version}"))]
+
+
+def after_name(document: Document, declaration: Declaration) -> int:
+    """Return the offset behind the name and its extras."""
+    tail = document.text[declaration.name_span.end : declaration.span.end]
+    match = re.match(r"\s*\[[^\]]*\]", tail)
+    return declaration.name_span.end + (match.end() if match else 0)
+
+
+def two_lines(document: Document, declaration: Declaration, by_platform: dict[str, str]) -> str:
+    """Return a declaration written twice, with markers that exclude each other.
+
+    Raises:
+        RefusedError: more than two versions, or platforms that no simple marker tells apart.
+    """
+    versions = sorted(set(by_platform.values()), key=lambda text: "+" not in text)
+    if len(versions) != 2:
+        raise RefusedError(f"{declaration.name} would need {len(versions)} lines")
+    first = {platform for platform, text in by_platform.items() if text == versions[0]}
+    second = set(by_platform) - first
+    marker = splitting_marker(first, second)
+    if marker is None:
+        raise RefusedError(f"no simple marker tells {sorted(first)} from {sorted(second)}")
+    head = document.text[declaration.span.start : after_name(document, declaration)]
+    old = declaration.marker
+    lines = []
+    for version, own in zip(versions, marker, strict=True):
+        text = own
+        if old:
+            text = f"({old}) and {own}" if " or " in old else f"{old} and {own}"
+        lines.append(f"{head}=={version} ; {text}")
+    return document.newline.join(lines)
+
+
+def splitting_marker(first: set[str], second: set[str]) -> tuple[str, str] | None:
+    """Return two markers, one true on each set of platforms and both together always."""
+    systems = [{platform.split("-")[0] for platform in some} for some in (first, second)]
+    machines = [{platform.split("-")[1] for platform in some} for some in (first, second)]
+    if systems[0] == {"linux"} and "linux" not in systems[1]:
+        return 'sys_platform == "linux"', 'sys_platform != "linux"'
+    if systems[1] == {"macos"} and "macos" not in systems[0]:
+        return 'sys_platform != "darwin"', 'sys_platform == "darwin"'
+    if systems[0] == systems[1] == {"linux"} and len(machines[0]) == len(machines[1]) == 1:
+        name = next(iter(machines[0]))
+        return f'platform_machine == "{name}"', f'platform_machine != "{name}"'
+    return None
+
+
+def hash_edits(
+    document: Document, declaration: Declaration, plan: Plan, catalog: Catalog, version: str
+) -> list[tuple[Document, Edit]]:
+    """Return the edits that renew the hashes of a declaration.
+
+    Raises:
+        RefusedError: the digest of a wheel that a target installs is not known.
+    """
+    if not declaration.hashes:
+        return []
+    digests: dict[str, None] = {}
+    for target in plan.targets:
+        for platform, package, build in plan.builds:
+            if package != declaration.name or platform != target.group.platform:
+                continue
+            known = [
+                digest
+                for name, digest in catalog.hashes(package, build.full_version, platform)
+                if target.python is None or f"-{target.python.tag}-" in name or "-py3-" in name
+            ]
+            if not known:
+                raise RefusedError(
+                    f"{declaration.name} carries hashes, and the digest of "
+                    f"{package} {build.full_version} for {target.text} is not known"
+                )
+            digests.update(dict.fromkeys(known))
+    if {one.digest for one in declaration.hashes} >= set(digests):
+        return []
+    first, last = declaration.hashes[0].span, declaration.hashes[-1].span
+    joined = f" \\{document.newline}    ".join(f"--hash=sha256:{digest}" for digest in digests)
+    return [(document, Edit(Span(first.start, last.end), joined))]

@@ -1,0 +1,181 @@
+"""What a rule sees: the ways in, what each selects on each target, and the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchpin.catalog.drivers import Drivers
+from torchpin.catalog.model import FAMILY, Build
+from torchpin.catalog.store import Catalog
+from torchpin.documents.base import Document, Span
+from torchpin.fleet.model import Fleet, Target
+from torchpin.judge.model import FAILS, Reason, Verdict
+from torchpin.rules.model import ERROR, INFO, Because
+from torchpin.select.model import Install, PlacedIndex, SelectedSet, Selection
+
+
+class Judged(NamedTuple):
+    """A selection with what the judges say of it."""
+
+    selection: Selection
+    verdict: Verdict | None
+    """None where nothing was selected, or the target is not declared."""
+    beside_torch: tuple[Reason, ...] = ()
+    """For companions: does it fit the torch that is selected with it?"""
+
+    @property
+    def fails(self) -> bool:
+        """True if it is proved that the selection does not work on its target."""
+        return (
+            self.selection.status == "none"
+            or (self.verdict is not None and self.verdict.status == FAILS)
+            or any(reason.status == FAILS for reason in self.beside_torch)
+        )
+
+
+class JudgedSet(NamedTuple):
+    """All that one install selects on one target."""
+
+    chosen: SelectedSet
+    judged: tuple[Judged, ...]
+
+    @property
+    def target(self) -> Target:
+        """The target of the set."""
+        return self.chosen.target
+
+    @property
+    def serves(self) -> bool:
+        """True unless it is proved that the install does not work on the target."""
+        return self.chosen.conflict is None and not any(one.fails for one in self.judged)
+
+    def of(self, package: str) -> Judged | None:
+        """Return what is selected for ``package``, if anything asks for it here."""
+        for one in self.judged:
+            if one.selection.package == package:
+                return one
+        return None
+
+    def place(self, selection: Selection) -> tuple[Document, Span]:
+        """Return where to point for a selection: its declaration, or the one that implies it."""
+        seen: set[str] = set()
+        one: Selection | None = selection
+        while one is not None and one.placed is None and one.implied_by not in seen:
+            seen.add(one.implied_by or "")
+            by = self.of(one.implied_by or "")
+            one = by.selection if by else None
+        if one is not None and one.placed is not None:
+            return one.placed.document, one.placed.declaration.span
+        for placed in self.chosen.install.requirements:
+            if placed.declaration.name == selection.implied_by:
+                return placed.document, placed.declaration.span
+        return self.chosen.install.root, Span(0, 0)
+
+
+class Way(NamedTuple):
+    """One way in: a root document, and what it installs on each of its targets."""
+
+    install: Install
+    project: str
+    """Ways of one project stand in for one another: a folder."""
+    sets: tuple[JudgedSet, ...]
+    bound: frozenset[str] = frozenset()
+    """Groups whose profile names this file: for them it must run."""
+    private: tuple[tuple[str, str], ...] = ()
+    """Private URLs of the settings, as ``install_of`` takes them."""
+    extra_indexes: tuple[str, ...] = ()
+    """Index URLs of the group's command line."""
+
+    @property
+    def has_family(self) -> bool:
+        """True if anything of the PyTorch family is installed at all."""
+        return any(
+            one.selection.package in FAMILY and one.selection.status != "skipped"
+            for judged_set in self.sets
+            for one in judged_set.judged
+        )
+
+    def serves(self, group: str) -> bool:
+        """True if the way works on every target of the group (unknown counts as working)."""
+        sets = [one for one in self.sets if one.target.group.name == group]
+        return bool(sets) and all(one.serves for one in sets)
+
+    @property
+    def cpu_only(self) -> bool:
+        """True if the file is meant for CPUs: its name and its only channel say ``cpu``."""
+        import re
+
+        channels = {index.kind.channel for index in self.install.indexes if index.kind.channel}
+        named = re.search(r"(^|[^a-z])cpu([^a-z]|$)", base_name(self.install.root.path).lower())
+        return channels == {"cpu"} or (named is not None and not channels - {"cpu"})
+
+
+def base_name(path: str) -> str:
+    """Return the last component of a path written with ``/`` or ``\\``."""
+    return path.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+class Context(NamedTuple):
+    """All that rules may ask."""
+
+    ways: tuple[Way, ...]
+    fleet: Fleet
+    declared: bool
+    """False if no fleet is declared: the targets are neutral, hardware is not judged."""
+    catalog: Catalog
+    drivers: Drivers
+
+    def severity(self, way: Way, target: Target, default: str) -> str:
+        """Return how grave it is that ``way`` does not work on ``target``.
+
+        A file that the profile binds to the group must work. Of several unbound ways of one
+        project each must serve some group, and each group must be served by some way; beyond
+        that a file for other hardware is only told of.
+        """
+        group = target.group.name
+        if not self.declared or group in way.bound:
+            return default
+        rivals = [
+            other
+            for other in self.ways
+            if other.project == way.project and other is not way and other.has_family
+        ]
+        if not rivals:
+            return default
+        serves_some = any(way.serves(one.name) for one in self.fleet.groups)
+        served = any(other.serves(group) for other in rivals)
+        if serves_some and served:
+            return INFO
+        if way.cpu_only and target.group.gpus and default == ERROR:
+            return INFO if served or any(not other.cpu_only for other in rivals) else default
+        return INFO if served and serves_some else default
+
+    def pairs(self, way: Way) -> Iterator[tuple[JudgedSet, Judged]]:
+        """Yield every selection of a way with its set."""
+        for judged_set in way.sets:
+            for one in judged_set.judged:
+                yield judged_set, one
+
+
+def because(reason: Reason) -> Because:
+    """Return a judge's reason as the ground of a finding."""
+    return Because(reason.text, reason.evidence, reason.source)
+
+
+def build_text(build: Build) -> str:
+    """Return a build as messages name it: ``torch 2.10.0 (PyPI, cu128)``."""
+    if build.home == "pypi":
+        return f"{build.package} {build.version} (PyPI, {build.channel})"
+    return f"{build.package} {build.version}+{build.channel}"
+
+
+def index_text(index: PlacedIndex | None) -> str:
+    """Return an index as messages name it."""
+    if index is None:
+        return "no index"
+    if index.kind.kind == "pypi":
+        return "PyPI"
+    if index.kind.channel is not None:
+        return f"the {index.kind.channel} index"
+    return "the index"

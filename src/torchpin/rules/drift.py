@@ -1,0 +1,149 @@
+"""TP5: what changes without anybody touching the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchpin.evidence import PUBLISHED
+from torchpin.judge.model import FAILS, Reason
+from torchpin.rules.context import Context, Judged, JudgedSet, Way, because, build_text
+from torchpin.rules.exists import IndexLostInExport
+from torchpin.rules.files import slice_of
+from torchpin.rules.hardware import NoKernelImage, floats_badly, gpu_names
+from torchpin.rules.model import ERROR, INFO, Because, Finding
+from torchpin.rules.registry import Rule
+
+
+class FloatingTorch(NoKernelImage):
+    """An open pin, and what it picks today does not run on the fleet.
+
+    What it does: reports unpinned or open requirements without a lock whose newest match holds no
+    kernels for a GPU of the fleet, although an older match does.
+
+    Why it is bad: the same file installed a working build yesterday; nothing warns.
+
+    Example: ``torch`` on a Tesla V100: broken since 2.11.0.
+
+    Fix: pin the newest version that runs, from the channel that holds it.
+
+    Evidence: as for TP201.
+    """
+
+    code = "TP501"
+    name = "floating-torch"
+
+    def message(self, one: Judged, reasons: list[Reason]) -> str:
+        """Say what floats in."""
+        build = one.selection.build
+        name = build_text(build) if build else "torch"
+        return f"this floats to {name}, which holds no kernels for {gpu_names(reasons)}"
+
+    def wanted(self, way: Way, context: Context, judged_set: JudgedSet, one: Judged) -> bool:
+        """Only floating pins."""
+        return one.selection.package == "torch" and floats_badly(way, context, judged_set, one)
+
+
+class OpenUpperBound(Rule):
+    """Runs today, and a newer release is known to drop part of the fleet.
+
+    What it does: tells where a requirement admits a newer torch that does not run on the group,
+    and only the Python version (or the index) holds it back today.
+
+    Why it is bad: the next Python upgrade brings a torch that does not run.
+
+    Example: ``torch>=2.4`` on Python 3.10 with a Tesla V100 and the cu126 index.
+
+    Fix: none is offered; in an application's own file an upper bound keeps it.
+
+    Evidence: as for TP201.
+    """
+
+    code = "TP502"
+    name = "open-upper-bound"
+    severity = INFO
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield open requirements whose newest admitted release fails on the group."""
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        from torchpin.judge.verdict import judge
+
+        if not context.declared:
+            return
+        newest = context.catalog.newest("torch")
+        for judged_set in way.sets:
+            one = judged_set.of("torch")
+            if one is None or one.selection.placed is None or one.selection.exact or one.fails:
+                continue
+            build = one.selection.build
+            declaration = one.selection.placed.declaration
+            try:
+                admits = SpecifierSet(declaration.specifier).contains(newest)
+            except InvalidSpecifier:
+                continue
+            if build is None or not admits or build.version == newest:
+                continue
+            later = context.catalog.find(
+                "torch", version=newest, home=build.home, platform=build.platform
+            )
+            for candidate in later:
+                if build.home == "channel" and candidate.channel != build.channel:
+                    continue
+                verdict = judge(candidate, judged_set.target, context.drivers)
+                bad = [
+                    reason
+                    for reason in verdict.reasons
+                    if reason.question == "kernels" and reason.status == FAILS
+                ]
+                if not bad:
+                    continue
+                yield self.finding(
+                    one.selection.placed.document,
+                    declaration.span,
+                    f"admits {build_text(candidate)}, which does not run on {gpu_names(bad)}",
+                    package="torch",
+                    target=judged_set.target,
+                    because=[because(reason) for reason in bad],
+                )
+
+
+class InvalidLocalSpecifier(Rule):
+    """A local label behind an operator that does not take one.
+
+    What it does: reports ``>=2.4+cu121``, ``~=2.4+cu121`` and their like.
+
+    Why it is bad: PEP 440 allows a label behind ``==`` and ``!=`` only; pip and uv refuse the line.
+
+    Example: ``torch>=2.13.0+cpu``, as update bots write it.
+
+    Fix: drop the label from the bound; the index decides the channel.
+
+    Evidence: PEP 440, local version identifiers.
+    """
+
+    code = "TP506"
+    name = "invalid-local-specifier"
+    severity = ERROR
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield specifier problems with a local label in them."""
+        for document in way.install.documents:
+            for problem in document.problems:
+                text = slice_of(document.text, problem.span)
+                if problem.code != "specifier" or "+" not in text:
+                    continue
+                yield self.finding(
+                    document,
+                    problem.span,
+                    f"{text.strip()}: a local label is allowed behind == and != only",
+                    because=(
+                        Because(
+                            "local versions are not permitted with ordered comparisons",
+                            PUBLISHED,
+                            "https://packaging.python.org/en/latest/specifications/version-specifiers/",
+                        ),
+                    ),
+                )
+
+
+RULES = (FloatingTorch, OpenUpperBound, InvalidLocalSpecifier, IndexLostInExport)

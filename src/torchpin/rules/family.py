@@ -1,0 +1,426 @@
+"""TP3: the family does not fit together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchpin.evidence import MEASURED, PROOF, PUBLISHED
+from torchpin.judge.model import FAILS, PARTLY, Reason
+from torchpin.rules.context import Context, Judged, JudgedSet, Way, because, build_text
+from torchpin.rules.exists import narrow
+from torchpin.rules.hardware import gpu_names, group_related
+from torchpin.rules.model import ERROR, WARNING, Because, Finding
+from torchpin.rules.registry import Rule
+
+VERSION = "companion-version"
+CUDA = "companion-cuda"
+
+
+def misfits(way: Way, context: Context) -> Iterator[tuple[JudgedSet, Judged, Judged, list[Reason]]]:
+    """Yield companions that do not fit the selected torch: set, companion, torch, reasons."""
+    for judged_set in way.sets:
+        torch = judged_set.of("torch")
+        if torch is None:
+            continue
+        for one in judged_set.judged:
+            bad = [reason for reason in one.beside_torch if reason.status in (FAILS, PARTLY)]
+            if bad:
+                yield judged_set, one, torch, bad
+
+
+def floats(one: Judged, torch: Judged) -> bool:
+    """True if torch is fixed and the companion is not."""
+    return torch.selection.exact and not one.selection.exact
+
+
+class MisfitRule(Rule):
+    """Base of the rules about a companion beside torch."""
+
+    question: str
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield companions for which the rule's question is answered badly."""
+        for judged_set, one, torch, bad in misfits(way, context):
+            reasons = [reason for reason in bad if reason.question == self.question]
+            if not reasons or floats(one, torch):
+                continue
+            yield self.misfit(way, context, judged_set, one, reasons)
+
+    def misfit(
+        self, way: Way, context: Context, judged_set: JudgedSet, one: Judged, bad: list[Reason]
+    ) -> Finding:
+        """Return the finding for one companion."""
+        document, span = judged_set.place(one.selection)
+        proved = any(reason.status == FAILS and reason.evidence in PROOF for reason in bad)
+        severity = self.severity if proved else WARNING
+        return self.finding(
+            document,
+            narrow(document, span, one.selection),
+            bad[0].text,
+            severity=context.severity(way, judged_set.target, severity),
+            package=one.selection.package,
+            target=judged_set.target,
+            because=[because(reason) for reason in bad],
+        )
+
+
+class CompanionMismatch(MisfitRule):
+    """A companion that does not accept this torch.
+
+    What it does: compares the companion's own requirement on torch with the torch of the install.
+
+    Why it is bad: the install stops with a conflict, or the import fails on a missing operator.
+
+    Example: ``torch==2.14.0`` beside ``torchvision==0.19.0``, which requires ``torch==2.4.0``.
+
+    Fix: the companion that was made for this torch.
+
+    Evidence: Requires-Dist in the companion's METADATA.
+    """
+
+    code = "TP301"
+    name = "companion-mismatch"
+    severity = ERROR
+    question = VERSION
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield mismatches, pins that belong elsewhere, and conflicts nobody else explains."""
+        yield from super().check(way, context)
+        for judged_set in way.sets:
+            yield from self._pinned_elsewhere(way, context, judged_set)
+            if judged_set.chosen.conflict is None:
+                continue
+            explained = any(
+                reason.question == VERSION and reason.status == FAILS
+                for one in judged_set.judged
+                for reason in one.beside_torch
+            )
+            torch = judged_set.of("torch")
+            missing = any(one.selection.status == "none" for one in judged_set.judged)
+            if explained or missing or torch is None:
+                continue
+            document, span = judged_set.place(torch.selection)
+            yield self.finding(
+                document,
+                span,
+                judged_set.chosen.conflict,
+                severity=context.severity(way, judged_set.target, ERROR),
+                package="torch",
+                target=judged_set.target,
+            )
+
+    def _pinned_elsewhere(
+        self, way: Way, context: Context, judged_set: JudgedSet
+    ) -> Iterator[Finding]:
+        """Yield companions whose pin belongs to another torch, where a build is missing.
+
+        The build that is asked for may not exist at all (TP106); that the numbers do not belong
+        together is worth saying all the same.
+        """
+        from packaging.specifiers import SpecifierSet
+
+        torch = judged_set.of("torch")
+        asked = exact_public(torch)
+        if torch is None or asked is None:
+            return
+        for one in judged_set.judged:
+            if one is torch or (one.selection.build and torch.selection.build):
+                continue
+            version = exact_public(one)
+            if version is None:
+                continue
+            for build in context.catalog.find(one.selection.package, version=version):
+                if build.evidence not in PROOF or not build.requires_torch:
+                    continue
+                if SpecifierSet(build.requires_torch).contains(asked, prereleases=True):
+                    break
+                partners = context.catalog.partners(asked, one.selection.package)
+                text = f"{one.selection.package} {version} requires torch{build.requires_torch}"
+                grounds = [Because(text, build.evidence, build.source)]
+                if partners:
+                    told = f"torch {asked} goes with {one.selection.package} {partners[0]}"
+                    grounds.append(Because(told, MEASURED, "METADATA of the wheels"))
+                document, span = judged_set.place(one.selection)
+                yield self.finding(
+                    document,
+                    narrow(document, span, one.selection),
+                    f"{text}, not {asked}",
+                    severity=context.severity(way, judged_set.target, ERROR),
+                    package=one.selection.package,
+                    target=judged_set.target,
+                    because=grounds,
+                )
+                break
+
+
+def exact_public(one: Judged | None) -> str | None:
+    """Return the public version that the declaration pins exactly, without its label."""
+    if one is None or one.selection.placed is None:
+        return None
+    match = re.fullmatch(
+        r"===?\s*([^\s,;*+]+)(\+[^\s,;]+)?", one.selection.placed.declaration.specifier.strip()
+    )
+    return match.group(1) if match else None
+
+
+class MixedChannels(MisfitRule):
+    """The family comes from channels whose CUDA does not agree.
+
+    What it does: compares the CUDA version of torch and of each companion.
+
+    Why it is bad: the companion refuses to import ("compiled with different CUDA versions"), or an
+    operator is missing. No metadata guards this: labels are not part of the requirement.
+
+    Example: ``torch==2.6.0+cu124`` beside ``torchvision==0.21.0+cpu``.
+
+    Fix: one channel for all.
+
+    Evidence: the companions' own import-time checks.
+    """
+
+    code = "TP302"
+    name = "mixed-channels"
+    severity = ERROR
+    question = CUDA
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield misfits of selected builds, and labels that disagree already in the file."""
+        yield from super().check(way, context)
+        said: set[str] = set()
+        for judged_set in way.sets:
+            torch = judged_set.of("torch")
+            label = pinned_label(torch)
+            if torch is None or label is None:
+                continue
+            for one in judged_set.judged:
+                other = pinned_label(one)
+                text = f"{one.selection.package} is pinned to +{other}, torch to +{label}"
+                if one is torch or other is None or other == label or text in said:
+                    continue
+                if one.selection.build and torch.selection.build:
+                    continue  # the judges have spoken
+                said.add(text)
+                document, span = judged_set.place(one.selection)
+                yield self.finding(
+                    document,
+                    narrow(document, span, one.selection),
+                    text,
+                    severity=WARNING,
+                    package=one.selection.package,
+                    target=judged_set.target,
+                    because=(
+                        Because(
+                            "the family is built for one CUDA version at a time",
+                            PUBLISHED,
+                            "https://pytorch.org/get-started/previous-versions/",
+                        ),
+                    ),
+                )
+
+
+def pinned_label(one: Judged | None) -> str | None:
+    """Return the local label that the declaration pins, if any."""
+    if one is None or one.selection.placed is None:
+        return None
+    match = re.match(r"\s*===?\s*[^\s,;+]+\+([^\s,;]+)", one.selection.placed.declaration.specifier)
+    return match.group(1) if match else None
+
+
+class CompanionNoKernel(Rule):
+    """A companion holds no kernels for a GPU on which torch itself runs.
+
+    What it does: compares the kernel lists of torchvision, torchaudio and others with the GPUs.
+
+    Why it is bad: torch works; the first call of the companion's own operator dies.
+
+    Example: PyPI's torchvision beside a torch from channel cu126 on a Tesla V100.
+
+    Fix: the companion from torch's own channel.
+
+    Evidence: as for TP201.
+    """
+
+    code = "TP303"
+    name = "companion-no-kernel"
+    severity = ERROR
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield companions without kernels where torch has them."""
+        if not context.declared:
+            return
+        for judged_set in way.sets:
+            torch = judged_set.of("torch")
+            torch_bad = {
+                reason.gpu
+                for reason in (torch.verdict.reasons if torch and torch.verdict else ())
+                if reason.status == FAILS
+            }
+            for one in judged_set.judged:
+                build = one.selection.build
+                if one is torch or one.verdict is None or build is None:
+                    continue
+                reasons = [
+                    reason
+                    for reason in one.verdict.reasons
+                    if reason.question == "kernels"
+                    and reason.status == FAILS
+                    and reason.gpu not in torch_bad
+                ]
+                if not reasons:
+                    continue
+                document, span = judged_set.place(one.selection)
+                yield self.finding(
+                    document,
+                    narrow(document, span, one.selection),
+                    f"{build_text(build)} holds no kernels for {gpu_names(reasons)}",
+                    severity=context.severity(way, judged_set.target, self.severity),
+                    package=one.selection.package,
+                    target=judged_set.target,
+                    because=[because(reason) for reason in reasons],
+                    related=group_related(judged_set, "gpus"),
+                )
+
+
+class CompanionEnded(Rule):
+    """A companion whose development has ended.
+
+    What it does: reports torchtext beside a torch that is newer than its last partner.
+
+    Why it is bad: torchtext 0.18.0 is the last release and was built against torch 2.3; its
+    METADATA accepts every later torch all the same.
+
+    Example: ``torch==2.6.0`` beside ``torchtext``.
+
+    Fix: remove it, or stay on torch 2.3.
+
+    Evidence: METADATA and release notes of torchtext.
+    """
+
+    code = "TP304"
+    name = "companion-ended"
+    severity = WARNING
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield torchtext beside torch 2.4 or newer."""
+        from packaging.version import Version
+
+        for judged_set in way.sets:
+            torch, text = judged_set.of("torch"), judged_set.of("torchtext")
+            if torch is None or text is None or text.selection.status == "skipped":
+                continue
+            build = torch.selection.build
+            if build is None or Version(build.version) < Version("2.4"):
+                continue
+            document, span = judged_set.place(text.selection)
+            yield self.finding(
+                document,
+                span,
+                f"torchtext ended with 0.18.0, made for torch 2.3; here it meets {build.version}",
+                package="torchtext",
+                target=judged_set.target,
+                because=(
+                    Because(
+                        "torchtext 0.18.0 (2024-04-24) is the last release",
+                        MEASURED,
+                        "file list on PyPI",
+                    ),
+                ),
+            )
+
+
+INTERNAL = re.compile(r"nvidia-[a-z0-9-]+-cu(\d+)")
+
+
+class PinnedInternals(Rule):
+    """A library of torch's own is pinned against what torch requires.
+
+    What it does: reports ``nvidia-*-cu11`` beside a CUDA 12 torch, and a ``triton`` pin that the
+    selected torch does not accept.
+
+    Why it is bad: gigabytes for nothing, or a conflict that stops the install.
+
+    Example: ``nvidia-cublas-cu11==11.10.3.66`` left over beside ``torch==2.9.1``.
+
+    Fix: remove the line; torch brings its own.
+
+    Evidence: the package's name; Requires-Dist in torch's METADATA.
+    """
+
+    code = "TP305"
+    name = "pinned-internals"
+    severity = WARNING
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield pins on NVIDIA libraries of another CUDA major, and on a wrong triton."""
+        for judged_set in way.sets:
+            torch = judged_set.of("torch")
+            build = torch.selection.build if torch else None
+            if build is None:
+                continue
+            for placed in judged_set.chosen.install.requirements:
+                match = INTERNAL.fullmatch(placed.declaration.name)
+                if match is None or build.cuda is None:
+                    continue
+                if match.group(1) == build.cuda.split(".")[0]:
+                    continue
+                yield self.finding(
+                    placed.document,
+                    placed.declaration.span,
+                    f"{placed.declaration.name} is for CUDA {match.group(1)}; "
+                    f"{build_text(build)} uses CUDA {build.cuda}",
+                    package=placed.declaration.name,
+                    target=judged_set.target,
+                )
+            triton = judged_set.of("triton")
+            version = exact_public(triton)
+            accepted = context.catalog.partners(build.version, "triton")
+            if triton is None or version is None or not accepted or version in accepted:
+                continue
+            if build.home != "pypi" or build.cuda is None:
+                continue
+            document, span = judged_set.place(triton.selection)
+            yield self.finding(
+                document,
+                narrow(document, span, triton.selection),
+                f"{build_text(build)} requires triton {accepted[0]}, not {version}",
+                package="triton",
+                target=judged_set.target,
+                because=(Because(f"triton {accepted[0]}", MEASURED, "METADATA of torch"),),
+            )
+
+
+class CompanionFloats(MisfitRule):
+    """torch is fixed, a companion is not, and what floats in does not fit.
+
+    What it does: works out which companion the installer takes beside a pinned torch.
+
+    Why it is bad: torchaudio 2.11.0 declares no torch requirement, so every resolver pairs it with
+    any older torch; its import then fails.
+
+    Example: ``torch==2.10.0`` beside bare ``torchaudio``.
+
+    Fix: pin the companion that was made for this torch.
+
+    Evidence: METADATA of the wheels; torchaudio's own import-time check.
+    """
+
+    code = "TP306"
+    name = "companion-floats"
+    severity = ERROR
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield unpinned companions that do not fit the pinned torch."""
+        for judged_set, one, torch, bad in misfits(way, context):
+            if floats(one, torch):
+                yield self.misfit(way, context, judged_set, one, bad)
+
+
+RULES = (
+    CompanionMismatch,
+    MixedChannels,
+    CompanionNoKernel,
+    CompanionEnded,
+    PinnedInternals,
+    CompanionFloats,
+)

@@ -1,0 +1,409 @@
+"""TP4: the index lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchpin.catalog.model import FAMILY, WATCHED
+from torchpin.evidence import MEASURED, PUBLISHED
+from torchpin.rules.context import Context, JudgedSet, Way, index_text
+from torchpin.rules.model import ERROR, WARNING, Because, Finding
+from torchpin.rules.registry import Rule
+from torchpin.select.channels import redact
+from torchpin.select.model import PlacedIndex
+
+PIP_INDEX = "https://pip.pypa.io/en/stable/cli/pip_install/#finding-packages"
+UV_INDEX = "https://docs.astral.sh/uv/concepts/indexes/"
+
+
+def written(way: Way) -> Iterator[PlacedIndex]:
+    """Yield the index lines of a way that stand in a document, each once."""
+    seen = set()
+    for index in (*way.install.indexes, *way.install.discarded):
+        if index.document is None or index.line is None:
+            continue
+        key = (index.document.path, index.line.span)
+        if key not in seen:
+            seen.add(key)
+            yield index
+
+
+def channel_indexes(way: Way) -> list[PlacedIndex]:
+    """Return the effective channel indexes that hold more than one project."""
+    return [
+        index
+        for index in way.install.indexes
+        if index.kind.kind == "channel"
+        and index.kind.project is None
+        and index.option != "--find-links"
+    ]
+
+
+def unlabelled(judged_set: JudgedSet) -> list[str]:
+    """Return the family packages that are asked for without a label."""
+    return [
+        one.selection.package
+        for one in judged_set.judged
+        if one.selection.package in FAMILY
+        and one.selection.placed is not None
+        and "+" not in one.selection.placed.declaration.specifier
+        and one.selection.placed.declaration.url is None
+    ]
+
+
+class AmbiguousIndex(Rule):
+    """Several indexes compete for a name.
+
+    What it does: reports, for pip, family packages without a label beside two channels, or an open
+    requirement that PyPI and a channel compete for; for uv, a channel that shadows other packages
+    of the file with stale copies.
+
+    Why it is bad: pip makes one pool of all indexes and takes the highest version, a label above
+    none, so which CUDA comes depends on release dates. uv takes the first index that knows the
+    name, and channels hold old copies of general packages.
+
+    Example: ``torch`` beside ``--extra-index-url …/cu126``: PyPI's newer build wins.
+
+    Fix: a label on the pin; in uv, one link page a package (``-f …/cu126/torch/``).
+
+    Evidence: documented behaviour of pip and uv.
+    """
+
+    code = "TP401"
+    name = "ambiguous-index"
+    severity = WARNING
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield channel index lines that compete."""
+        channels = channel_indexes(way)
+        if not channels or not way.has_family:
+            return
+        if way.install.client == "uv":
+            yield from self._shadowing(way, context, channels)
+            return
+        names = {index.kind.channel for index in channels}
+        for judged_set in way.sets:
+            loose = unlabelled(judged_set)
+            if len(names) > 1 and loose:
+                index = channels[-1]
+                if index.document is None or index.line is None:
+                    continue
+                listed = " and ".join(sorted(name for name in names if name))
+                yield self.finding(
+                    index.document,
+                    index.line.url_span,
+                    f"{listed} compete for {', '.join(loose)}: the highest label wins",
+                    target=judged_set.target,
+                    because=(Because("all indexes are one pool", PUBLISHED, PIP_INDEX),),
+                )
+                continue
+            pypi = [index for index in way.install.indexes if index.kind.kind == "pypi"]
+            for one in judged_set.judged:
+                selection = one.selection
+                if not pypi or selection.package not in loose or selection.build is None:
+                    continue
+                if selection.placed is None or selection.build.home != "pypi":
+                    continue
+                index = channels[0]
+                yield self.finding(
+                    selection.placed.document,
+                    selection.placed.declaration.span,
+                    f"{selection.package} comes from PyPI ({selection.build.version}), "
+                    f"not from {index_text(index)} that the file names",
+                    package=selection.package,
+                    target=judged_set.target,
+                    because=(Because("all indexes are one pool", PUBLISHED, PIP_INDEX),),
+                )
+
+    def _shadowing(
+        self, way: Way, context: Context, channels: list[PlacedIndex]
+    ) -> Iterator[Finding]:
+        stale = sorted(
+            {placed.declaration.name for placed in way.install.requirements}
+            & context.catalog.shadowed()
+        )
+        extra = [index for index in channels if index.option == "--extra-index-url"]
+        if not stale or not extra:
+            return
+        index = extra[0]
+        if index.document is None or index.line is None:
+            return
+        health = [row for row in context.catalog.health("*") if row.kind == "shadowing"]
+        yield self.finding(
+            index.document,
+            index.line.url_span,
+            f"uv takes {', '.join(stale)} from {index_text(index)}, which holds old copies",
+            because=[Because(row.problem, PUBLISHED, row.source) for row in health[:1]]
+            or [Because("uv takes the first index that knows a name", PUBLISHED, UV_INDEX)],
+        )
+
+
+class LegacyFindLinks(Rule):
+    """The old link page of PyTorch.
+
+    What it does: reports ``-f https://download.pytorch.org/whl/torch_stable.html``.
+
+    Why it is bad: the page is one list of all channels of old releases and is not kept up; newer
+    builds are not on it.
+
+    Example: ``-f https://download.pytorch.org/whl/torch_stable.html``
+
+    Fix: ``--extra-index-url`` with the channel of the label.
+
+    Evidence: PyTorch's install instructions since 1.13.
+    """
+
+    code = "TP402"
+    name = "legacy-find-links"
+    severity = WARNING
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield legacy link pages."""
+        for index in written(way):
+            if index.kind.kind == "legacy" and index.document and index.line:
+                yield self.finding(
+                    index.document,
+                    index.line.url_span,
+                    "this link page is not kept up: name the channel's index instead",
+                    because=(
+                        Because(
+                            "current install commands name an index of one channel",
+                            PUBLISHED,
+                            "https://pytorch.org/get-started/previous-versions/",
+                        ),
+                    ),
+                )
+
+
+LOCAL = re.compile(r"^http://(127\.\d+\.\d+\.\d+|localhost|\[::1\])(:\d+)?(/|$)", re.IGNORECASE)
+
+
+class InsecureIndex(Rule):
+    """Packages over an unprotected connection.
+
+    What it does: reports ``http://`` indexes and ``--trusted-host``.
+
+    Why it is bad: whoever sits between can replace a wheel, and wheels run code.
+
+    Example: ``--index-url http://mirror.example/simple``
+
+    Fix: ``https://``, and the mirror's certificate in the trust store.
+
+    Evidence: the URL.
+    """
+
+    code = "TP403"
+    name = "insecure-index"
+    severity = WARNING
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield http indexes and trusted hosts."""
+        for index in written(way):
+            url = index.url.lower()
+            if url.startswith("http://") and not LOCAL.match(url) and index.document:
+                assert index.line is not None
+                yield self.finding(
+                    index.document,
+                    index.line.url_span,
+                    f"packages come over plain http from {redact(index.url)}",
+                )
+        for document in way.install.documents:
+            for option in document.options:
+                if option.name == "--trusted-host":
+                    yield self.finding(
+                        document,
+                        option.span,
+                        f"certificates of {option.value} are not checked",
+                    )
+
+
+class CredentialsInIndex(Rule):
+    """A password or token in an index URL.
+
+    What it does: reports user information in index URLs; it is never printed.
+
+    Why it is bad: the file is in version control, and so is the secret.
+
+    Example: ``--index-url https://user:secret@wheels.corp.example/simple``
+
+    Fix: ``${VARIABLE}`` in the URL, a keyring or a netrc file.
+
+    Evidence: the URL.
+    """
+
+    code = "TP404"
+    name = "credentials-in-index"
+    severity = WARNING
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield URLs with user information that is not a variable."""
+        for index in written(way):
+            if index.document is None or index.line is None:
+                continue
+            raw = index.document.text[index.line.url_span.start : index.line.url_span.end]
+            match = re.match(r"[a-z+]+://([^/@\s]+)@", raw, re.IGNORECASE)
+            if match and not re.fullmatch(r"(\$\{[A-Z0-9_]+\}:?)+", match.group(1)):
+                yield self.finding(
+                    index.document,
+                    index.line.url_span,
+                    f"credentials stand in the URL of {redact(index.url)}",
+                )
+
+
+class IndexReplacesPypi(Rule):
+    """A channel as the only index of packages that it does not hold, or holds stale.
+
+    What it does: reports ``--index-url`` with a channel in a file that lists other packages, when
+    PyPI is not named beside it.
+
+    Why it is bad: ``--index-url`` replaces PyPI for every package of the file: what the channel
+    does not hold cannot be found, what it holds as an old copy stays old.
+
+    Example: ``--index-url https://download.pytorch.org/whl/cu126`` above ``transformers``.
+
+    Fix: ``--extra-index-url`` and labelled pins.
+
+    Evidence: documented behaviour of pip; the list of packages that the channels hold.
+    """
+
+    code = "TP407"
+    name = "index-replaces-pypi"
+    severity = WARNING
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield channel indexes that stand alone before foreign packages."""
+        sources = [index for index in way.install.indexes if index.option != "--find-links"]
+        if not sources or any(index.kind.kind != "channel" for index in sources):
+            return
+        others = sorted(
+            {
+                placed.declaration.name
+                for placed in way.install.requirements
+                if placed.declaration.name
+                and placed.declaration.url is None
+                and placed.declaration.name not in WATCHED
+                and not placed.declaration.name.startswith(("nvidia-", "cuda-"))
+                and placed.declaration.name not in context.catalog.mirrored()
+            }
+        )
+        if not others:
+            return
+        index = next((one for one in sources if one.option == "--index-url"), sources[0])
+        if index.document is None or index.line is None:
+            return
+        stale = [name for name in others if name in context.catalog.shadowed()]
+        absent = [name for name in others if name not in stale]
+        parts = []
+        if absent:
+            parts.append(f"{shorten(absent)} cannot come from it")
+        if stale:
+            parts.append(f"{shorten(stale)} would be an old copy")
+        yield self.finding(
+            index.document,
+            index.line.span,
+            f"{index_text(index)} replaces PyPI for every package: {'; '.join(parts)}",
+            because=(Because("--index-url replaces the default index", PUBLISHED, PIP_INDEX),),
+        )
+
+
+def shorten(names: list[str]) -> str:
+    """Return a list of names, cut after three."""
+    if len(names) <= 3:
+        return ", ".join(names)
+    return f"{', '.join(names[:3])} and {len(names) - 3} more"
+
+
+class FindLinksOnIndex(Rule):
+    """The root of a channel given to ``--find-links``.
+
+    What it does: reports ``-f https://download.pytorch.org/whl/cu118``.
+
+    Why it is bad: the root of a channel is an index, not a page of links: nothing is found on it,
+    and PyPI's own build is installed without a word. (A channel's project page works:
+    ``-f …/cu118/torch/``.)
+
+    Example: ``-f https://download.pytorch.org/whl/cu118``
+
+    Fix: ``--extra-index-url`` instead of ``-f``.
+
+    Evidence: pip and uv tried on such a page.
+    """
+
+    code = "TP412"
+    name = "find-links-on-index"
+    severity = WARNING
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield find-links that point to a channel's root."""
+        for index in written(way):
+            if index.line is None or index.document is None:
+                continue
+            if (
+                index.line.option == "--find-links"
+                and index.kind.kind in ("channel", "root", "nightly", "test")
+                and index.kind.project is None
+            ):
+                yield self.finding(
+                    index.document,
+                    index.line.span,
+                    "this is an index, not a page of links: nothing is found on it, "
+                    "and PyPI's build comes instead",
+                    because=(
+                        Because(
+                            "neither pip nor uv finds a file there",
+                            MEASURED,
+                            "pip 26.3 and uv 0.13.9",
+                        ),
+                    ),
+                )
+
+
+class IndexDiscarded(Rule):
+    """An index line without effect.
+
+    What it does: reports, for pip, index lines that a later ``--index-url`` throws away; for uv,
+    two different ``--index-url``.
+
+    Why it is bad: pip reads index lines as a program: ``--index-url`` clears every index before it,
+    also those of an included file. uv stops.
+
+    Example: ``--extra-index-url …/cu126`` above ``--index-url https://pypi.example/simple``.
+
+    Fix: put ``--index-url`` first, or make the second one ``--extra-index-url``.
+
+    Evidence: pip 23.2.1 and 26.3, uv 0.13.9, tried.
+    """
+
+    code = "TP414"
+    name = "index-discarded"
+    severity = WARNING
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield discarded index lines."""
+        uv = way.install.client == "uv"
+        for index in way.install.discarded:
+            if index.document is None or index.line is None:
+                continue
+            yield self.finding(
+                index.document,
+                index.line.span,
+                "uv stops: two different --index-url"
+                if uv
+                else "a later --index-url throws this index away",
+                severity=ERROR if uv else WARNING,
+                because=(
+                    Because("index lines take effect in order", MEASURED, "pip 26.3 and uv 0.13.9"),
+                ),
+            )
+
+
+RULES = (
+    AmbiguousIndex,
+    LegacyFindLinks,
+    InsecureIndex,
+    CredentialsInIndex,
+    IndexReplacesPypi,
+    FindLinksOnIndex,
+    IndexDiscarded,
+)

@@ -1,0 +1,126 @@
+"""The rules, their register, and how their findings are gathered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from torchpin.documents.base import Document, Span
+from torchpin.fleet.model import Target
+from torchpin.rules.context import Context, Way
+from torchpin.rules.model import INFO, SEVERITIES, Because, Finding, Related
+
+
+class Rule:
+    """Base of all rules: a stable code, a name, a severity, a docstring, and ``check``."""
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[str]
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield every place where the rule does not hold in one way in."""
+        raise NotImplementedError
+
+    def finding(
+        self,
+        document: Document,
+        span: Span,
+        message: str,
+        *,
+        severity: str | None = None,
+        package: str | None = None,
+        target: Target | None = None,
+        because: Iterable[Because] = (),
+        related: Iterable[Related] = (),
+    ) -> Finding:
+        """Return a finding of this rule at a place."""
+        python = None
+        group = None
+        if target is not None and target.group.name:
+            group = target.group.name
+            python = str(target.python) if target.python is not None else None
+        return Finding(
+            self.code,
+            self.name,
+            severity or self.severity,
+            document,
+            document.path,
+            span,
+            message,
+            package,
+            group,
+            python,
+            tuple(because),
+            tuple(related),
+        )
+
+    @classmethod
+    def summary(cls) -> str:
+        """Return the first sentence of the docstring."""
+        return (cls.__doc__ or "").strip().split("\n", 1)[0]
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Return one instance of every rule, by code."""
+    from torchpin.rules import (  # imported here: a rule module imports this one
+        drift,
+        exists,
+        family,
+        files,
+        hardware,
+        horizon,
+        indexes,
+    )
+
+    rules: list[Rule] = []
+    for module in (files, exists, hardware, family, indexes, drift, horizon):
+        rules += [rule() for rule in module.RULES]
+    return tuple(sorted(rules, key=lambda rule: rule.code))
+
+
+def _join(first: str | None, second: str | None) -> str | None:
+    parts = [part for text in (first, second) if text for part in text.split(", ")]
+    return ", ".join(dict.fromkeys(parts)) or None
+
+
+def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings with those that say the same of the same place made one.
+
+    Groups, Pythons, grounds and related places are united; the gravest severity stays.
+    """
+    merged: dict[tuple[str, str, Span, str], Finding] = {}
+    for finding in findings:
+        key = (finding.code, finding.path, finding.span, finding.message)
+        have = merged.get(key)
+        if have is None:
+            merged[key] = finding
+            continue
+        merged[key] = have._replace(
+            severity=max(have.severity, finding.severity, key=SEVERITIES.index),
+            group=_join(have.group, finding.group),
+            python=_join(have.python, finding.python),
+            because=tuple(dict.fromkeys(have.because + finding.because)),
+            related=tuple(dict.fromkeys(have.related + finding.related)),
+            fix=have.fix or finding.fix,
+        )
+    return tuple(
+        sorted(merged.values(), key=lambda one: (one.path, one.span, one.code, one.message))
+    )
+
+
+def run_rules(context: Context, rules: Iterable[Rule]) -> tuple[Finding, ...]:
+    """Return all findings of ``rules`` on every way of ``context``, merged and in file order."""
+    found: list[Finding] = []
+    for rule in rules:
+        for way in context.ways:
+            for finding in rule.check(way, context):
+                if not context.declared and finding.group:
+                    finding = finding._replace(group=None, python=None)
+                found.append(finding)
+    return merge(found)
+
+
+def is_info(finding: Finding) -> bool:
+    """True if the finding only informs."""
+    return finding.severity == INFO
