@@ -7,8 +7,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from _facts import PLATFORMS, PYPI_DATE, Facts, Row, Wheel, order_pythons, partners, pypi_wheels
 from packaging.version import Version
+from tools._facts import (
+    PLATFORM,
+    PLATFORMS,
+    PYPI_DATE,
+    Facts,
+    Row,
+    Wheel,
+    order_pythons,
+    partners,
+    pypi_wheels,
+)
 
 from torchpin.catalog.labels import cuda_of, kind_of_label
 from torchpin.catalog.model import FAMILY, Build, Kernels
@@ -81,6 +91,11 @@ def assemble(facts: Facts, measured: dict[str, Any]) -> Assembly:
     index = measured["index"]
     versions = {p: list(index[p]["versions"]) for p in index}
     pairs = partners(facts.pairs, versions)
+    defaults = {
+        (pair["torch"], PLATFORM[place]): label.partition(" ")[0]
+        for pair in facts.pairs
+        for place, label in pair["pypi_default"].items()
+    }
     linalg = {(r["version"], r["platform"]): r for r in measured["linalg"]["rows"]}
     packages = sorted({r.package for r in facts.rows if r.exists} | set(index))
     parts = []
@@ -89,7 +104,7 @@ def assemble(facts: Facts, measured: dict[str, Any]) -> Assembly:
         files = pypi_wheels(package, index.get(package, {"files": []})["files"])
         locked = [w for w in facts.locked if w.package == package]
         pairs_here = {f[0]: f[1] for t in pairs.values() for f in t.get(package, ()) if f[2] == 1}
-        table = pypi_builds(package, rows, files, pairs_here, contradictions)
+        table = pypi_builds(package, rows, files, pairs_here, defaults, contradictions)
         channel_builds(package, rows, files, table)
         lock_builds(package, rows, locked, table, contradictions)
         builds = [
@@ -153,6 +168,7 @@ def pypi_builds(
     rows: list[Row],
     files: list[Wheel],
     pairs: Mapping[str, str],
+    defaults: Mapping[tuple[str, str], str],
     contradictions: list[str],
 ) -> dict[KEY, Build]:
     """Return the builds of PyPI: its file list is complete; rows add what the wheels hold."""
@@ -173,6 +189,10 @@ def pypi_builds(
             source += "; " + "; ".join(s for s in raw["source"] if "file list" not in s)
             source = source.rstrip("; ")
         channel = pypi_channel(package, platform, raw)
+        told = defaults.get((version, platform), "") if package == "torch" else ""
+        if told and channel and told != channel:
+            contradictions.append(f"{package} {version} {platform}: {told} or {channel}?")
+        channel = channel or told
         requires: str | None = None
         if "requires_torch" in raw:
             requires = raw["requires_torch"] or ""
@@ -219,7 +239,8 @@ def pypi_channel(package: str, platform: str, raw: Mapping[str, Any]) -> str:
     if kind_of_label(label):
         return label
     machine_without_gpu = platform in ("linux-aarch64", "windows-x86_64")
-    return "cpu" if package in FAMILY and machine_without_gpu else ""
+    plain = package in FAMILY and machine_without_gpu
+    return "cpu" if plain or package == "torchcodec" else ""
 
 
 def kernels_of_row(raw: Mapping[str, Any]) -> Kernels | None:

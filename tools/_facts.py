@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlparse
 
-from _common import FloorError, digest, unique
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
+from tools._common import FloorError, digest, unique
 
 FACTS = (
     "torch_channels.json",

@@ -1,6 +1,6 @@
 """Build the catalog's data files from a folder of facts and from ``tools/measured.json``.
 
-    python tools/build_catalog.py FACTS [--out FOLDER] [--allow-removal]
+    python -m tools.build_catalog FACTS [--out FOLDER] [--allow-removal]
 
 The result is deterministic: same facts, same bytes. Nothing is written unless every floor holds.
 """
@@ -13,12 +13,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from _assemble import Assembly, Part, assemble
-from _common import DATA, MEASURED, FloorError, digest, replace_all, table
-from _facts import PLATFORMS, PYPI_DATE, Facts, read_facts
-from measure_wheels import load as load_measured
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
+from tools._assemble import Assembly, Part, assemble
+from tools._common import DATA, MEASURED, FloorError, digest, replace_all, table
+from tools._facts import PLATFORMS, PYPI_DATE, Facts, read_facts
+from tools.measure_wheels import load as load_measured
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FAMILY, WATCHED, Build, Kernels
@@ -183,6 +183,10 @@ def render(facts: Facts, measured_text: str, assembly: Assembly) -> dict[str, st
                 for h in sorted(facts.health, key=lambda h: (h["channel"], h["kind"], h["problem"]))
             ],
             "stale": stale,
+            "mirrored": sorted(
+                {n for h in facts.health for n in h.get("mirrored", []) if "*" not in n}
+                | {n for h in facts.health for n in h.get("mirrored_cuda_only", [])}
+            ),
         }
     )
     whole = digest("".join(files[name] for name in sorted(files)).encode())
@@ -201,6 +205,11 @@ def render(facts: Facts, measured_text: str, assembly: Assembly) -> dict[str, st
     return files
 
 
+def place(version: str, label: str, channel: str, home: str, platform: str) -> tuple[str, ...]:
+    """Name a build; what a PyPI build really is may become known later."""
+    return (version, label, channel if home == "channel" else home, platform)
+
+
 def removed(folder: Path, assembly: Assembly) -> list[str]:
     """Return what the files in ``folder`` hold and the new ones do not."""
     out = []
@@ -208,8 +217,9 @@ def removed(folder: Path, assembly: Assembly) -> list[str]:
         path = folder / f"builds-{part.package}.json"
         if not path.exists():
             continue
-        before = {tuple(r[:5]) for r in json.loads(path.read_text(encoding="utf-8"))["builds"]}
-        now = {(b.version, b.label, b.channel, b.home, b.platform) for b in part.builds}
+        old = json.loads(path.read_text(encoding="utf-8"))["builds"]
+        before = {place(*record[:5]) for record in old}
+        now = {place(b.version, b.label, b.channel, b.home, b.platform) for b in part.builds}
         out += [f"{part.package} {' '.join(k)}" for k in sorted(before - now)]
     return out
 

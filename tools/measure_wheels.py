@@ -1,8 +1,8 @@
 """Measure what public wheels say and hold; writes ``tools/measured.json``.
 
-    python tools/measure_wheels.py index        file lists of the watched packages
-    python tools/measure_wheels.py linalg       kernels of libtorch_cuda_linalg.so
-    python tools/measure_wheels.py pins         Requires-Dist: torch of popular packages
+    python -m tools.measure_wheels index        file lists of the watched packages
+    python -m tools.measure_wheels linalg       kernels of libtorch_cuda_linalg.so
+    python -m tools.measure_wheels pins         Requires-Dist: torch of popular packages
 
 Each part replaces its own section and leaves the others. Standard library only: wheels are read
 by HTTP ranges (central directory, then single members). ``build_catalog.py`` reads the result.
@@ -23,11 +23,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from _common import MEASURED, FloorError, index_url, project_files, read_range, replace_all, size_of
-from _common import table as json_table
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
+from tools._common import (
+    MEASURED,
+    FloorError,
+    index_url,
+    project_files,
+    read_range,
+    replace_all,
+    size_of,
+)
+from tools._common import table as json_table
 
 WATCHED = (
     "torch",
@@ -79,7 +87,7 @@ def wheel(name: str) -> tuple[Version, list[str], list[str]] | None:
 
 
 def measure_index(_: dict[str, Any]) -> dict[str, Any]:
-    """Return ``{package: {"versions": […], "files": [[name, sha256, date, yanked, python], …]}}``."""
+    """Return versions, and files as [name, sha256, date, yanked, Requires-Python]."""
     out: dict[str, Any] = {}
     for package in WATCHED:
         try:

@@ -100,7 +100,7 @@ class _Package:
         return found
 
     def _build(self, r: list[Any]) -> Build:
-        libraries = ()
+        libraries: tuple[tuple[str, Kernels], ...] = ()
         if r[8]:
             libraries = tuple(
                 (name, lists) for name, at in r[8] if (lists := self.kernels(at)) is not None
@@ -479,6 +479,10 @@ class Catalog:
     def shadowed(self) -> frozenset[str]:
         """Return the general packages of which channels hold stale copies."""
         return frozenset(self._file("health.json")["stale"])
+
+    def mirrored(self) -> frozenset[str]:
+        """Return the general packages of which channels hold the current index of PyPI."""
+        return frozenset(self._file("health.json")["mirrored"])
 
     def pins(self, package: str, version: str) -> str | None:
         """Return the torch specifier of a popular package's METADATA; None if not recorded."""
