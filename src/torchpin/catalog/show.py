@@ -1,0 +1,75 @@
+"""Builds as plain records: what ``torchpin catalog show`` prints."""
+
+from __future__ import annotations
+
+from torchpin.catalog.model import Build, Kernels
+from torchpin.catalog.store import Catalog
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def show_rows(
+    catalog: Catalog,
+    package: str,
+    version: str | None = None,
+    channel: str | None = None,
+    platform: str | None = None,
+) -> list[dict[str, Any]]:
+    """Return the builds that fit, as JSON values, in the order of ``Catalog.builds``.
+
+    Args:
+        catalog: where to look.
+        package: canonical name.
+        version: None for all; with a label (``2.14.0+cu126``) only builds of that label.
+        channel: a channel, ``pypi`` for PyPI's builds, None for all. A channel finds only what
+            lies on its own index.
+        platform: one of ``PLATFORMS``; None for all.
+
+    ``version`` is the public version; ``sass``, ``ptx`` and ``gfx`` are empty where no list is
+    known (then ``evidence.kernels`` is None); ``pythons_inferred`` are tags that PyPI has and the
+    channel is thought to have.
+    """
+    public, plus, label = (version or "").partition("+")
+    home = None if channel is None else "pypi" if channel == "pypi" else "channel"
+    builds = catalog.find(
+        package,
+        version=public if version else None,
+        channel=channel if home == "channel" else None,
+        platform=platform,
+        home=home,
+    )
+    return [row(build) for build in builds if not plus or build.label == label]
+
+
+def row(build: Build) -> dict[str, Any]:
+    """Return one build as JSON values."""
+    lists = build.kernels
+    return {
+        "package": build.package,
+        "version": build.version,
+        "channel": build.channel,
+        "platform": build.platform,
+        "index": build.home,
+        "label": build.label,
+        "pythons": list(build.pythons),
+        "pythons_inferred": list(build.pythons_inferred),
+        **_arches(lists),
+        "libraries": {name: _arches(k) for name, k in build.libraries},
+        "cuda": build.cuda,
+        "glibc": build.glibc,
+        "macos": build.macos,
+        "requires": build.requires_torch,
+        "requires_python": build.requires_python,
+        "yanked": build.yanked,
+        "released": build.released,
+        "evidence": {"exists": build.evidence, "kernels": lists.evidence if lists else None},
+        "source": build.source,
+    }
+
+
+def _arches(lists: Kernels | None) -> dict[str, list[str]]:
+    if lists is None:
+        return {"sass": [], "ptx": [], "gfx": []}
+    return {"sass": list(lists.sass), "ptx": list(lists.ptx), "gfx": list(lists.gfx)}
