@@ -1,0 +1,65 @@
+"""Fixtures and options that several parts of the tests share."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+if TYPE_CHECKING:
+    from tests.clients.harness import Pip, Uv
+    from tests.clients.stub_server import Stub
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--oracle-cases",
+        type=int,
+        default=int(os.environ.get("TORCHPIN_ORACLE_CASES", "0")),
+        help="generated cases to compare with uv, and half as many with pip (0: a small sample)",
+    )
+    parser.addoption(
+        "--oracle-seed", type=int, default=None, help="seed of the fresh cases (default: the clock)"
+    )
+
+
+@pytest.fixture(scope="session")
+def stub() -> Iterator[Stub]:
+    """A running stub of PyPI and the channels, with all recorded requirements."""
+    from tests.clients.stub_server import Stub
+
+    with Stub() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def lean_stub() -> Iterator[Stub]:
+    """A running stub whose packages require only members of the family."""
+    from tests.clients.stub_server import Stub
+
+    with Stub(lean=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def pip() -> Iterator[Pip]:
+    """The pip of the test environment."""
+    from tests.clients.harness import Pip
+
+    with Pip() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def uv() -> Iterator[Uv]:
+    """The uv of the test environment."""
+    from tests.clients.harness import Uv
+
+    with Uv() as running:
+        yield running
