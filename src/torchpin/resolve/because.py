@@ -11,7 +11,7 @@ from torchpin.judge.model import FAILS, PARTLY, RUNS_VIA_PTX, UNKNOWN, Reason
 from torchpin.resolve.explain import place_of
 from torchpin.resolve.horizon import block
 from torchpin.resolve.policy import allowed, exact_version
-from torchpin.resolve.space import PYPI, Space
+from torchpin.resolve.space import PYPI, Space, key_of
 
 if TYPE_CHECKING:
     from torchpin.resolve.solve import Aim, Found
@@ -92,8 +92,31 @@ def _why_not(space: Space, version: str, numbers: tuple[int, ...], aim: Aim) -> 
     lines = _first_block(space, version, numbers, None)
     current = aim.current_channel
     if current is not None and current != PYPI:
-        lines += _first_block(space, version, numbers, current)
+        here = _first_block(space, version, numbers, current)
+        lines += here or [_not_on(space, current, version)]
+    lines = lines or _weaker(space, version, numbers)
+    if not lines:
+        places = dict.fromkeys(space.targets[n].group.platform for n in numbers)
+        lines = [
+            (f"torch {version} has no wheel for {place}", PUBLISHED, "")
+            for place in places
+            if not space.builds("torch", version, place)
+        ]
+    if not lines and aim.companions:
+        text = f"no one place holds torch {version} and {', '.join(aim.companions)} that fit it"
+        lines.append((text, PUBLISHED, ""))
     return lines
+
+
+def _weaker(space: Space, version: str, numbers: tuple[int, ...]) -> list[Line]:
+    """What is less than ``runs`` about PyPI's build of a version on one of the targets."""
+    for number in numbers:
+        place = space.targets[number].group.platform
+        for build in space.builds("torch", version, place).get(PYPI, ()):
+            for reason in space.verdict(build, number).reasons:
+                if reason.status in (PARTLY, RUNS_VIA_PTX, UNKNOWN):
+                    return [_line(reason)]
+    return []
 
 
 def _first_block(
@@ -131,8 +154,9 @@ def _pair_lines(space: Space, found: Found, package: str, version: str) -> list[
     for platform, name, torch in found.builds:
         if name != "torch":
             continue
-        for builds in space.builds(package, version, platform).values():
-            for build in builds:
+        keys = space.builds(package, version, platform)
+        for key in sorted(keys, key=lambda k: (k != key_of(torch), k != PYPI, k)):
+            for build in keys[key]:
                 for reason in space.judge_pair(build, torch):
                     if reason.status == FAILS:
                         return [_line(reason)]
@@ -149,14 +173,17 @@ def _dropped(space: Space, aim: Aim) -> list[Line]:
     ]
 
 
-def split_line(parts: Iterable[tuple[tuple[str, ...], Build]], single: Build) -> Line:
+def split_line(
+    parts: Iterable[tuple[tuple[str, ...], Build]], single: Build, anchor: str | None
+) -> Line:
     """Return what a split would give where one build serves all, but an older one."""
     texts, evidence = [], [single.evidence]
     for groups, build in parts:
         texts.append(f"torch {place_of(build)} for {', '.join(groups)}")
         evidence.append(build.evidence)
-    text = (
-        f"torch {place_of(single)} is the best single build that serves all groups; "
-        f"a split would give {' and '.join(texts)}"
-    )
+    if anchor is None:
+        what = f"torch {single.version} is the last release of which one build serves all groups"
+    else:
+        what = f"torch {single.version} is nearest to {anchor} of what one build for all gives"
+    text = f"{what}; a split would give {' and '.join(texts)}"
     return (text, weakest(*evidence), "")

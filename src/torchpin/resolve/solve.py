@@ -159,6 +159,7 @@ def solve(request: Request, catalog: Catalog, space: Space | None = None) -> Out
                 for members, one in nearer
             ),
             _torch(found),
+            aim.anchor,
         )
         plan = plan._replace(because=(line, *plan.because))
         alternative = tuple(plan_of(one, members, aim) for members, one in nearer)

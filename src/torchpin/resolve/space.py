@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 PYPI = "pypi"
 """The key of PyPI's own builds: their real channel differs from version to version."""
 
+ROOT = "root"
+"""Builds that lie on ``/whl`` itself and on no channel: never part of a plan."""
+
 LEVELS = {RUNS: 0, RUNS_VIA_PTX: 1, PARTLY: 2, UNKNOWN: 3, FAILS: 4}
 """How good a verdict is for a plan. ``partly`` comes before ``unknown``: it is known."""
 AT_MOST_PARTLY = 2
@@ -94,7 +97,7 @@ class Space:
         self.judge_pair = judge_pair
         self._numbers: dict[Target, int] = {}
         self.targets: list[Target] = []
-        self._builds: dict[str, dict[tuple[str, str], dict[str, list[Build]]]] = {}
+        self._builds: dict[tuple[str, str, str], dict[str, list[Build]]] = {}
         self._verdicts: dict[tuple[int, int], Verdict] = {}
         self._levels: dict[tuple[int, int], int] = {}
         self._pairs: dict[tuple[int, int], bool] = {}
@@ -131,39 +134,37 @@ class Space:
         )
 
     def versions(self, package: str) -> tuple[str, ...]:
-        """Return the versions that may be chosen, newest first: published, final, not yanked."""
+        """Return the published final versions, newest first."""
         found = self._versions.get(package)
         if found is None:
             from packaging.version import Version
 
-            usable = {version for version, _ in self._table(package)}
             found = self._versions[package] = tuple(
                 version
                 for version in reversed(self.catalog.versions(package))
-                if version in usable and not Version(version).is_prerelease
+                if not Version(version).is_prerelease
             )
         return found
 
     def builds(self, package: str, version: str, platform: str) -> dict[str, list[Build]]:
-        """Return key → builds of a version on a platform."""
-        return self._table(package).get((version, platform), {})
-
-    def _table(self, package: str) -> dict[tuple[str, str], dict[str, list[Build]]]:
-        table = self._builds.get(package)
-        if table is None:
-            table = self._builds[package] = {}
-            for build in self.catalog.builds(package):
+        """Return key → builds of a version on a platform that the request may use."""
+        at = (package, version, platform)
+        found = self._builds.get(at)
+        if found is None:
+            found = self._builds[at] = {}
+            for build in self.catalog.find(package, version=version, platform=platform):
                 if self._offered(build):
-                    at = table.setdefault((build.version, build.platform), {})
-                    at.setdefault(key_of(build), []).append(build)
-        return table
+                    found.setdefault(key_of(build), []).append(build)
+        return found
 
     def _offered(self, build: Build) -> bool:
         if build.yanked or (self.avoid_inferred and build.evidence not in PROOF):
             return False
         if build.home == PYPI:
             return self.pypi
-        return "/" not in build.channel and (not self.channels or build.channel in self.channels)
+        if build.channel == ROOT or "/" in build.channel:
+            return False
+        return not self.channels or build.channel in self.channels
 
     def verdict(self, build: Build, number: int) -> Verdict:
         """Return the verdict on a build for a target."""
@@ -187,13 +188,13 @@ class Space:
 
     def _level(self, build: Build, number: int) -> int:
         verdict = self.verdict(build, number)
-        if verdict.status == FAILS:
-            return LEVELS[FAILS]
         target = self.targets[number]
+        if verdict.status == FAILS or (verdict.status == UNKNOWN and _cannot(build, target)):
+            return LEVELS[FAILS]
         level = 0
         for reason in verdict.reasons:
             unread = build.package != "torch" and reason.question in ("kernels", "libraries")
-            if not (unread and reason.status == UNKNOWN):
+            if reason.status != UNKNOWN or not unread:
                 level = max(level, LEVELS[reason.status])
         if not verdict.reasons:
             level = LEVELS[verdict.status]
@@ -205,7 +206,21 @@ class Space:
             and build.kernels.evidence not in PROOF
         ):
             level = max(level, LEVELS[UNKNOWN])
+        if level == 0 and build.package == "torch" and build.home != PYPI and not build.libraries:
+            return self._like_pypi(build, number)
         return level
+
+    def _like_pypi(self, build: Build, number: int) -> int:
+        """Return ``partly`` if PyPI's build of the same version and kernel list is known so.
+
+        The libraries of few channel wheels were read. Where PyPI's wheel with the same list lacks
+        kernels in one of them, a channel's wheel is not taken for better because nobody looked.
+        """
+        for twin in self.builds("torch", build.version, build.platform).get(PYPI, ()):
+            lists, own = twin.kernels, build.kernels
+            if twin.libraries and lists is not None and own is not None and lists.sass == own.sass:
+                return LEVELS[PARTLY] if self.level(twin, number) == LEVELS[PARTLY] else 0
+        return 0
 
     def pair_holds(self, companion: Build, torch: Build) -> bool:
         """Return whether two builds accept each other as far as is known."""
@@ -281,6 +296,38 @@ class Space:
         return package in ("torchvision", "torchaudio") or any(
             build.home != PYPI for build in self.catalog.builds(package)
         )
+
+
+def _cannot(build: Build, target: Target) -> bool:
+    """Whether nothing speaks for torch on a GPU: no list, or one, if inferred, without the GPU.
+
+    The judge calls both unknown, rightly; but no plan shall rest on them. (No XPU build has a
+    list: there the platform is all that is known.)
+    """
+    lists, group = build.kernels, target.group
+    if build.package != "torch" or not group.gpus:
+        return False
+    if lists is None:
+        return build.channel != "xpu" or any(gpu.vendor != "intel" for gpu in group.gpus)
+    from torchpin.judge.kernels import NONE, gfx_match, kernel_match
+
+    for gpu in group.gpus:
+        if gpu.capability is not None and lists.sass:
+            match = kernel_match(
+                lists.sass,
+                lists.ptx,
+                gpu.capability,
+                tegra=gpu.tegra,
+                jetpack=group.jetpack,
+                cuda=build.cuda,
+            )
+        elif gpu.gfx is not None and lists.gfx:
+            match = gfx_match(lists.gfx, gpu.gfx)
+        else:
+            continue
+        if match.how == NONE:
+            return True
+    return False
 
 
 def _rank(platform: str) -> int:

@@ -40,11 +40,13 @@ class _Solver:
             self._known[numbers] = solve_lanes(self.space, lanes, self.aim)
         return self._known[numbers]
 
-    def alone(self, number: int) -> bool:
-        """Whether a target can be served at all; marks it lenient if only by unknown verdicts."""
+    def serves(self, number: int, *, lenient: bool = False) -> bool:
+        """Whether a target can be served; if need be with an unknown verdict, which is noted."""
         one = frozenset((number,))
         if self.of(one) is not None:
             return True
+        if not lenient:
+            return False
         self.lenient.add(number)
         del self._known[one]
         if self.of(one) is not None:
@@ -73,13 +75,9 @@ def divide(space: Space, numbers: tuple[int, ...], aim: Aim) -> Parts:
     served: list[int] = []
     unserved: list[int] = []
     for number in numbers:
-        if solver.alone(number):
-            served.append(number)
-            continue
-        pieces = [space.intern(piece) for piece in by_gpu(space.targets[number])]
-        good = [piece for piece in pieces if piece != number and solver.alone(piece)]
+        good, bad = _serve(solver, number)
         served += good
-        unserved += [piece for piece in pieces if piece not in good]
+        unserved += bad
     atoms = _merge(solver, _atoms(solver, served))
     if not atoms:
         return Parts((), tuple(unserved), frozenset())
@@ -91,6 +89,27 @@ def divide(space: Space, numbers: tuple[int, ...], aim: Aim) -> Parts:
         plans.append((tuple(sorted(block)), found))
     plans.sort(key=lambda part: part[0])
     return Parts(tuple(plans), tuple(unserved), frozenset(solver.lenient))
+
+
+def _serve(solver: _Solver, number: int) -> tuple[list[int], list[int]]:
+    """Return what of a target can be served and what not: whole, else GPU by GPU.
+
+    Builds with an unknown verdict are taken only where nothing else serves.
+    """
+    if solver.serves(number):
+        return [number], []
+    space = solver.space
+    pieces = [space.intern(piece) for piece in by_gpu(space.targets[number])]
+    if len(pieces) > 1 and all(solver.serves(piece) for piece in pieces):
+        return pieces, []
+    if solver.serves(number, lenient=True):
+        return [number], []
+    if len(pieces) < 2:
+        return [], [number]
+    good = [piece for piece in pieces if solver.serves(piece, lenient=True)]
+    if not good:
+        return [], [number]
+    return good, [piece for piece in pieces if piece not in good]
 
 
 def nearer(
