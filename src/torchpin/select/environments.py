@@ -102,7 +102,7 @@ def _release(text: str) -> tuple[int, ...]:
 def python_fits(build: Build, python: Python | None) -> tuple[bool, bool]:
     """Return whether the tags of ``build`` admit ``python``, and whether that is inferred.
 
-    A missing tag is inferred to be missing where the known tags of a wheel are a lower bound.
+    The known tags of a channel's wheels are a lower bound: a missing one is inferred to be missing.
     """
     if python is None:
         return True, False
@@ -126,19 +126,25 @@ def python_fits(build: Build, python: Python | None) -> tuple[bool, bool]:
             break
     if fits:
         return True, inferred
+    if build.package == "xformers" and "cp39" in build.pythons and not python.free_threaded:
+        # Its wheels are cp39-abi3, which a list of Python tags alone does not tell.
+        return python.minor >= 9, True
     if not build.pythons and not build.pythons_inferred:
         return True, True
-    return False, bool(build.pythons_inferred) and not _outside(build, python)
+    return False, build.home == "channel" and not _outside(build, python)
 
 
 def _outside(build: Build, python: Python) -> bool:
-    """Return whether ``python`` is older or newer than every tag that the build may have."""
+    """Return whether ``python`` is far from every tag that the build may have.
+
+    A channel now and then holds one Python more than PyPI (torch 2.5.1 for 3.13), never two.
+    """
     minors = [
         int(digits[1:])
         for tag in (*build.pythons, *build.pythons_inferred)
         if tag.startswith("cp3") and (digits := tag[2:].split("_")[0].rstrip("tm")).isdigit()
     ]
-    return bool(minors) and not min(minors) <= python.minor <= max(minors)
+    return bool(minors) and not min(minors) <= python.minor <= max(minors) + 1
 
 
 def _tag_admits(tag: str, python: Python) -> bool:

@@ -47,6 +47,9 @@ class Facts(Protocol):
     ) -> ChannelSpan | None:
         """Return the first and last release of ``package`` on ``channel``."""
 
+    def partners(self, torch_version: str, package: str) -> tuple[str, ...]:
+        """Return the versions of ``package`` that accept this torch, best first."""
+
     def pins(self, package: str, version: str) -> str | None:
         """Return the specifier on torch of a popular package, None if not known."""
 

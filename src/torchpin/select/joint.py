@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from packaging.version import Version
+
 from torchpin.select.asks import Ask
-from torchpin.select.pools import Candidate, admits
+from torchpin.select.facts import Facts
+from torchpin.select.pools import Candidate, admits, version_of
 
 _ROUNDS = 5000
 _UPPER = ("<", "<=", "~=")
@@ -29,20 +32,58 @@ class Choice(NamedTuple):
 
     chosen: dict[str, Candidate]
     conflict: str | None
+    unclear: tuple[str, ...] = ()
+    """Packages of which no wheel goes with torch, while a source distribution may."""
 
 
-def accepts(companion: Candidate, torch: Candidate) -> bool:
-    """Return whether the METADATA of ``companion`` admits ``torch``, as far as it is known."""
-    required = companion.build.requires_torch
-    return not required or admits(required, torch.version)
+_METADATA = ("torchvision", "torchaudio", "torchtext", "torchdata", "xformers")
+"""Packages whose wheels require torch in their METADATA; the others accept every torch."""
+_SOURCES = ("xformers",)
+"""Packages that are also published as source distributions, which the catalog does not list."""
+
+
+class Accepts:
+    """Whether companions accept torch, by their METADATA as far as it is known."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._known: dict[tuple[str, str], frozenset[Version]] = {}
+
+    def __call__(self, companion: Candidate, torch: Candidate) -> bool:
+        """Return whether ``companion`` admits ``torch``.
+
+        Where its own requirement is not known, the catalog's partners of that torch decide, if
+        it has any.
+        """
+        if companion.requires is not None:
+            return not companion.requires or admits(companion.requires, torch.version)
+        known = self._partners(companion.build.package, torch)
+        return not known or version_of(companion.build.version) in known
+
+    def guesses(self, companion: Candidate, torch: Candidate) -> bool:
+        """Return whether nothing is known of what ``companion`` requires, although it does."""
+        package = companion.build.package
+        return (
+            companion.requires is None
+            and package in _METADATA
+            and not self._partners(package, torch)
+        )
+
+    def _partners(self, package: str, torch: Candidate) -> frozenset[Version]:
+        if package not in _METADATA:
+            return frozenset()
+        key = (package, torch.build.version)
+        if key not in self._known:
+            partners = self._facts.partners(torch.build.version, package)
+            self._known[key] = frozenset(version_of(text) for text in partners)
+        return self._known[key]
 
 
 def choose(
     lists: Mapping[str, Sequence[Candidate]],
     asks: Mapping[str, Ask],
+    accepts: Accepts,
     demands: Sequence[Demand] = (),
-    *,
-    client: str = "pip",
 ) -> Choice:
     """Return one candidate a package that go together, or the conflict.
 
@@ -64,16 +105,24 @@ def choose(
     best = admitted[0]
     if all(accepts(found[0], best) for found in companions.values()):
         return Choice({**alone, "torch": best}, None)
-    for name, found in companions.items():
-        if not any(accepts(c, t) for c in found for t in admitted):
-            return Choice(alone, _disagree(name, found[0], asks))
+    unserved: dict[str, Candidate] = {}
+    for name, found in list(companions.items()):
+        if any(accepts(c, t) for c in found for t in admitted):
+            continue
+        if name in _SOURCES and asks[name].pin is None:
+            unserved[name] = companions.pop(name)[0]
+            continue
+        return Choice(alone, _disagree(name, found[0], asks))
+    if unserved:
+        chosen = choose({**companions, "torch": admitted}, asks, accepts)
+        return Choice(chosen.chosen, chosen.conflict, tuple(unserved))
     if len({t.version for t in admitted}) == 1:
         # Every companion alone has a candidate for this torch, so they all go together.
         picked = {
             name: next(c for c in found if accepts(c, best)) for name, found in companions.items()
         }
         return Choice({"torch": best, **picked}, None)
-    solved = _search({**companions, "torch": admitted}, asks, client)
+    solved = _search({**companions, "torch": admitted}, asks, accepts)
     if solved is None:
         names = ", ".join(asks[name].text for name in lists)
         return Choice(alone, f"no torch suits all of {names}")
@@ -89,23 +138,23 @@ def _asked(asks: Mapping[str, Ask]) -> str:
 
 def _disagree(name: str, companion: Candidate, asks: Mapping[str, Ask]) -> str:
     ask = asks[name]
-    required = companion.build.requires_torch
+    required = companion.requires or ""
     if ask.pin is not None or ask.url:
         return f"{name} {companion.build.full_version} requires torch{required}, but {_asked(asks)}"
     return f"no {ask.text} accepts the torch that is asked for: {_asked(asks)}"
 
 
 def _search(
-    lists: Mapping[str, Sequence[Candidate]], asks: Mapping[str, Ask], client: str
+    lists: Mapping[str, Sequence[Candidate]], asks: Mapping[str, Ask], accepts: Accepts
 ) -> dict[str, Candidate] | None:
     from resolvelib import BaseReporter, Resolver
     from resolvelib.resolvers import ResolutionError
 
-    provider: Any = _provider(lists, asks)
+    provider: Any = _provider(lists, asks, accepts)
     resolver: Any = Resolver(provider, BaseReporter())
-    # A requirement is (package, specifier text); "" asks for the package alone.
+    # A requirement is (package, companion that asks for torch); None asks for the package alone.
     try:
-        result = resolver.resolve([(name, "") for name in asks if name in lists], _ROUNDS)
+        result = resolver.resolve([(name, None) for name in asks if name in lists], _ROUNDS)
     except ResolutionError:
         return None
     return {name: result.mapping[name] for name in lists if name in result.mapping}
@@ -119,7 +168,9 @@ def _preference(ask: Ask, order: int) -> tuple[bool, bool, bool, int, bool, str]
     return (ask.url is None, not pinned, not upper, order, not operators, ask.package)
 
 
-def _provider(lists: Mapping[str, Sequence[Candidate]], asks: Mapping[str, Ask]) -> Any:
+def _provider(
+    lists: Mapping[str, Sequence[Candidate]], asks: Mapping[str, Ask], accepts: Accepts
+) -> Any:
     from resolvelib import AbstractProvider
 
     order = {name: _preference(ask, at) for at, (name, ask) in enumerate(asks.items())}
@@ -156,22 +207,21 @@ def _provider(lists: Mapping[str, Sequence[Candidate]], asks: Mapping[str, Ask])
             return [name for name in names if name in causes] or names
 
         def find_matches(self, identifier: Any, requirements: Any, incompatibilities: Any) -> Any:
-            texts = [text for _, text in requirements[identifier] if text]
+            companions = [asking for _, asking in requirements[identifier] if asking is not None]
             refused = {(c.version, c.place) for c in incompatibilities[identifier]}
             return [
                 c
                 for c in lists[identifier]
                 if (c.version, c.place) not in refused
-                and all(admits(text, c.version) for text in texts)
+                and all(accepts(asking, c) for asking in companions)
             ]
 
         def is_satisfied_by(self, requirement: Any, candidate: Any) -> bool:
-            return not requirement[1] or admits(requirement[1], candidate.version)
+            return requirement[1] is None or accepts(requirement[1], candidate)
 
         def get_dependencies(self, candidate: Any) -> Any:
-            required = candidate.build.requires_torch
-            if candidate.build.package == "torch" or not required or "torch" not in lists:
+            if candidate.build.package == "torch" or candidate.requires == "":
                 return []
-            return [("torch", required)]
+            return [("torch", candidate)]
 
     return Provider()

@@ -205,7 +205,9 @@ def _not_served(ask: Ask, pool: Pool, facts: Facts) -> Miss | Unclear:
 
 
 def _admitted(ask: Ask, facts: Facts) -> list[str]:
-    return [v for v in facts.versions(ask.package) if ask.specifier.contains(v, prereleases=True)]
+    """Return the published versions that ``ask`` admits, newest first."""
+    found = [v for v in facts.versions(ask.package) if ask.specifier.contains(v, prereleases=True)]
+    return found[::-1]
 
 
 def _does_not_fit(ask: Ask, found: list[Candidate], target: Target, facts: Facts) -> Miss | Unclear:

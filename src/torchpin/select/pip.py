@@ -25,7 +25,7 @@ def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
         offered = offer(index, ask, facts)
         if not offered.reachable:
             continue
-        candidates += candidates_of(offered, index, rank)
+        candidates += candidates_of(offered, index, rank, facts)
         nightly = nightly or offered.nightly
         if offered.hidden:
             hidden.append(offered.hidden)

@@ -46,6 +46,8 @@ class Candidate(NamedTuple):
     rank: int
     """Among equal versions the higher rank wins."""
     inferred: bool
+    requires: str | None = None
+    """Specifier on torch, ``""`` for none; None: not known."""
 
 
 class Pool(NamedTuple):
@@ -117,7 +119,16 @@ def offer(index: PlacedIndex, ask: Ask, facts: Facts) -> Offer:
     return Offer((), f"it is not known what {index_text(index)} holds")
 
 
-def candidates_of(offered: Offer, index: PlacedIndex, rank: int) -> list[Candidate]:
+def _requires(build: Build, facts: Facts) -> str | None:
+    """Return what ``build`` requires of torch, from its own METADATA or that of its release."""
+    if build.package == "torch":
+        return ""
+    if build.requires_torch is not None:
+        return build.requires_torch
+    return facts.pins(build.package, build.version)
+
+
+def candidates_of(offered: Offer, index: PlacedIndex, rank: int, facts: Facts) -> list[Candidate]:
     """Return the builds of an offer as candidates."""
     return [
         Candidate(
@@ -126,6 +137,7 @@ def candidates_of(offered: Offer, index: PlacedIndex, rank: int) -> list[Candida
             version_of(build.full_version),
             rank,
             offered.inferred or build.evidence == INFERRED,
+            _requires(build, facts),
         )
         for build in offered.builds
     ]

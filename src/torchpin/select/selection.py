@@ -10,7 +10,7 @@ from torchpin.select.asks import Ask, gather, implied, name_of, watched
 from torchpin.select.channels import index_kind
 from torchpin.select.environments import marker_holds
 from torchpin.select.facts import Facts
-from torchpin.select.joint import Choice, Demand, choose
+from torchpin.select.joint import Accepts, Choice, Demand, choose
 from torchpin.select.misses import Unclear, why_none
 from torchpin.select.model import (
     Install,
@@ -30,6 +30,9 @@ from torchpin.select.pools import (
     without_yanked,
 )
 from torchpin.select.wheels import wheel_name
+
+_TRITON = ("triton", "pytorch-triton")
+"""Packages that torch pins in its own METADATA."""
 
 
 class _Options:
@@ -72,9 +75,11 @@ def select(install: Install, target: Target, catalog: Facts) -> SelectedSet:
             asks = {**{k: v for k, v in asks.items() if k != "torch"}, "torch": torch}
             options["torch"] = _options(torch, install, target, catalog)
     lists = {name: found.candidates for name, found in options.items() if found.candidates}
-    choice = choose(lists, asks, demands, client=install.client)
+    accepts = Accepts(catalog)
+    choice = choose(lists, asks, accepts, demands)
     selections = tuple(
-        _selection(ask, options.get(name), choice, install, target) for name, ask in asks.items()
+        _selection(ask, options.get(name), choice, accepts, install, target)
+        for name, ask in asks.items()
     )
     return SelectedSet(install, target, selections, choice.conflict)
 
@@ -97,7 +102,7 @@ def candidates(
 def _needs_torch(options: dict[str, _Options], demands: list[Demand]) -> str:
     """Return the package that brings torch in although nothing declares it."""
     for name, found in options.items():
-        if found.candidates and found.candidates[0].build.requires_torch:
+        if found.candidates and found.candidates[0].requires:
             return name
     return demands[0].text.partition("==")[0] if demands else ""
 
@@ -174,7 +179,8 @@ def _hashed(ask: Ask, fits: list[Candidate], facts: Facts) -> _Options:
     if len({c.build.full_version for c in best}) > 1:
         return _Options(unclear="the hashes in the file decide between several builds")
     if best:
-        return _Options(open_, note="its hash is not known")
+        guessed = [c._replace(inferred=True) for c in open_]
+        return _Options(guessed, note="its hash is not known")
     return _Options(fits, note="the hashes in the file are not those of known wheels")
 
 
@@ -233,6 +239,7 @@ def _selection(
     ask: Ask,
     options: _Options | None,
     choice: Choice,
+    accepts: Accepts,
     install: Install,
     target: Target,
 ) -> Selection:
@@ -243,7 +250,8 @@ def _selection(
         return Selection(
             ask.package, first, None, target, "skipped", None, None, None, text, exact=ask.exact
         )
-    if options.unclear:
+    unclear = options.unclear or _left_to_torch(ask, options, choice)
+    if unclear:
         return Selection(
             ask.package,
             placed,
@@ -253,7 +261,7 @@ def _selection(
             None,
             None,
             None,
-            options.unclear,
+            unclear,
             exact=ask.exact,
         )
     if options.miss is not None:
@@ -270,7 +278,7 @@ def _selection(
             miss.message,
             exact=ask.exact,
         )
-    chosen = choice.chosen[ask.package]
+    chosen, torch = choice.chosen[ask.package], choice.chosen.get("torch")
     return Selection(
         ask.package,
         placed,
@@ -282,13 +290,20 @@ def _selection(
         None,
         _because(ask, options, chosen, choice, install),
         exact=ask.exact,
-        inferred=chosen.inferred
-        or (
-            ask.package != "torch"
-            and chosen.build.requires_torch is None
-            and "torch" in choice.chosen
-        ),
+        inferred=chosen.inferred or (torch is not None and accepts.guesses(chosen, torch)),
     )
+
+
+def _left_to_torch(ask: Ask, options: _Options, choice: Choice) -> str:
+    """Return why the choice cannot be known because torch, or a source distribution, decides."""
+    if "torch" not in choice.chosen or not options.candidates:
+        return ""
+    torch = choice.chosen["torch"].build.full_version
+    if ask.package in choice.unclear:
+        return f"no wheel of {ask.package} goes with torch {torch}, a source distribution may"
+    if ask.package.startswith(_TRITON) and not ask.exact:
+        return f"torch {torch} itself requires one version of {ask.package}"
+    return ""
 
 
 def _because(

@@ -31,7 +31,7 @@ def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
             decided = True
         elif not offered.builds and index.kind.kind != "pypi":
             continue
-        candidates += candidates_of(offered, index, len(install.indexes) - rank)
+        candidates += candidates_of(offered, index, len(install.indexes) - rank, facts)
         pypi = pypi or index.kind.kind == "pypi"
         channel = index.kind.channel
         if channel and index.kind.kind == "channel" and channel not in channels:
