@@ -1,0 +1,184 @@
+"""One package of the catalog: records of a data file, turned into values when asked for.
+
+A data file ``builds-PACKAGE.json`` holds, one record a line:
+
+* ``pypi``: every version on PyPI; ``elsewhere``: versions published off PyPI and the channels;
+* ``spans``: channel, first, last, evidence, source, closed, source of the beginning or null;
+* ``kernels``: SASS, PTX, gfx (words joined by blanks), evidence, source;
+* ``builds``: version, label, channel, home, platform, Python tags, inferred Python tags, kernels,
+  libraries as [name, kernels], CUDA, glibc, macOS, specifier on torch, Requires-Python, yanked,
+  date, evidence, source;
+* ``rows``: version, channel, platform, exists (false or null), evidence, source: what is denied
+  or left open;
+* ``sources``: the texts that the numbers above point to.
+"""
+
+from __future__ import annotations
+
+from packaging.version import InvalidVersion, Version
+
+from torchpin.catalog.model import Build, ChannelSpan, Kernels
+from torchpin.evidence import PROOF, weakest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Package:
+    """The records of one package, turned into ``Build`` values version by version."""
+
+    def __init__(self, raw: dict[str, Any]) -> None:
+        self.name: str = raw["package"]
+        self.pypi: list[str] = raw["pypi"]
+        self.elsewhere: list[str] = raw["elsewhere"]
+        self.sources: list[str] = raw["sources"]
+        self.rows: list[list[Any]] = raw["rows"]
+        self._spans = {s[0]: s for s in raw["spans"]}
+        self._kernels: list[list[Any]] = raw["kernels"]
+        self._lists: dict[int, Kernels] = {}
+        self._raw: dict[str, list[list[Any]]] = {}
+        for record in raw["builds"]:
+            self._raw.setdefault(record[0], []).append(record)
+        self._builds: dict[str, tuple[Build, ...]] = {}
+        self._all: tuple[Build, ...] | None = None
+        self._names: dict[Version, str] | None = None
+        self._versions: tuple[str, ...] | None = None
+
+    def kernels(self, at: int | None) -> Kernels | None:
+        """Return the kernel list of a number; None for null."""
+        if at is None:
+            return None
+        found = self._lists.get(at)
+        if found is None:
+            sass, ptx, gfx, evidence, source = self._kernels[at]
+            found = self._lists[at] = Kernels(
+                tuple(sass.split()),
+                tuple(ptx.split()),
+                tuple(gfx.split()),
+                evidence,
+                self.sources[source],
+            )
+        return found
+
+    def of(self, version: str) -> tuple[Build, ...]:
+        """Return the builds of one version, written as the data write it."""
+        found = self._builds.get(version)
+        if found is None:
+            found = self._builds[version] = tuple(
+                self._build(record) for record in self._raw.get(version, ())
+            )
+        return found
+
+    def _build(self, r: list[Any]) -> Build:
+        libraries: tuple[tuple[str, Kernels], ...] = ()
+        if r[8]:
+            libraries = tuple(
+                (name, lists) for name, at in r[8] if (lists := self.kernels(at)) is not None
+            )
+        return Build(
+            self.name,
+            r[0],
+            r[1],
+            r[2],
+            r[3],
+            r[4],
+            tuple(r[5].split()),
+            tuple(r[6].split()),
+            self.kernels(r[7]),
+            libraries,
+            r[9],
+            r[10],
+            r[11],
+            r[12],
+            r[13],
+            bool(r[14]),
+            r[15],
+            r[16],
+            self.sources[r[17]],
+        )
+
+    def all(self) -> tuple[Build, ...]:
+        """Return every build, ascending by version, then home, channel, platform."""
+        if self._all is None:
+            self._all = tuple(build for version in self._raw for build in self.of(version))
+        return self._all
+
+    def versions(self) -> tuple[str, ...]:
+        """Return every version published anywhere, ascending."""
+        if self._versions is None:
+            known = {*self.pypi, *self._raw, *self.elsewhere}
+            self._versions = tuple(sorted(known, key=lambda text: (Version(text), text)))
+        return self._versions
+
+    def name_of(self, version: str) -> str | None:
+        """Return the version as the data write it (``2.14`` → ``2.14.0``), None if unknown."""
+        if version in self._raw:
+            return version
+        if self._names is None:
+            self._names = {Version(text): text for text in self.versions()}
+        try:
+            return self._names.get(Version(version))
+        except InvalidVersion:
+            return None
+
+    def find(
+        self,
+        version: str | None = None,
+        channel: str | None = None,
+        platform: str | None = None,
+        home: str | None = None,
+    ) -> tuple[Build, ...]:
+        """Return the builds with these values; None means any."""
+        if version is None:
+            builds = self.all()
+        else:
+            name = self.name_of(version)
+            builds = self.of(name) if name else ()
+        if channel is None and platform is None and home is None:
+            return builds
+        return tuple(
+            b
+            for b in builds
+            if (channel is None or b.channel == channel)
+            and (platform is None or b.platform == platform)
+            and (home is None or b.home == home)
+        )
+
+    def span(self, channel: str, platform: str | None = None) -> ChannelSpan | None:
+        """Return the first and last proved release on a channel; see ``Catalog.channel_span``."""
+        record = self._spans.get(channel)
+        if record is None:
+            return None
+        _, first, last, evidence, source, closed, start = record
+        whole = ChannelSpan(
+            self.name,
+            channel,
+            first,
+            last,
+            evidence,
+            self.sources[source],
+            bool(closed),
+            start is not None,
+        )
+        if platform is None:
+            return whole
+        here = [
+            b
+            for b in self.find(channel=channel, platform=platform, home="channel")
+            if b.evidence in PROOF
+        ]
+        if not here:
+            return None
+        return whole._replace(
+            first=here[0].version,
+            last=here[-1].version,
+            evidence=weakest(here[0].evidence, here[-1].evidence),
+            closed=whole.closed and here[-1].version == last,
+            begun=whole.begun and here[0].version == first,
+        )
+
+    def start_source(self, channel: str) -> str:
+        """Return what proves the first release on a channel, ``""`` if nothing does."""
+        start = self._spans[channel][6]
+        return "" if start is None else self.sources[start]
