@@ -54,7 +54,7 @@ def _find_interpreters() -> list[str]:
 INTERPRETERS = _find_interpreters()
 if os.environ.get("CI") and not INTERPRETERS:
     raise SystemExit(f"none of Python {', '.join(PYTHONS)} can be found: nothing would be tested")
-ONCE = NEWEST_TOOLED if NEWEST_TOOLED in INTERPRETERS else (INTERPRETERS or [None])[-1]
+ONCE = NEWEST_TOOLED if NEWEST_TOOLED in INTERPRETERS else (INTERPRETERS or ["3"])[-1]
 
 
 def _pytest(session: nox.Session, *args: str) -> None:

@@ -6,6 +6,7 @@ from torchpin.cli.common import fleet_of, options_of
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.parser import Parser, add_fleet, add_output, add_paths, add_policy
 from torchpin.cli.terminal import out, style
+from torchpin.errors import UsageError
 
 
 def parser() -> Parser:
@@ -28,7 +29,13 @@ def main(argv: list[str]) -> int:
     from torchpin import engine
 
     options = options_of(args)
-    outcome = engine.resolve_paths(options, fleet_of(args, options))
+    fleet = fleet_of(args, options)
+    if fleet is None:
+        raise UsageError(
+            "resolve needs a fleet",
+            hint="write torchpin.toml, or use --gpu, --driver and --python",
+        )
+    outcome = engine.resolve_paths(options, fleet)
     client = options.client or "pip"
     if args.output_format == "json":
         from torchpin.report import json_

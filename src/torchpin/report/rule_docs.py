@@ -51,7 +51,8 @@ def _markdown(body: str) -> str:
         if _SECTION.match(line):
             out += ["", f"## {line.strip().rstrip(':').capitalize()}", ""]
         elif inline:
-            out += ["", f"## {inline.group(1)}", "", line[inline.end() :]]
+            rest = line[inline.end() :]
+            out += ["", f"## {inline.group(1)}", "", rest[0].upper() + rest[1:]]
         else:
             out.append(line)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip()

@@ -119,7 +119,7 @@ def resolve(outcome: Outcome, style: Style, client: str = "pip") -> str:
 
 
 def _plan(plan: Plan, style: Style, client: str) -> list[str]:
-    targets = ", ".join(unique(clean(target.text) for target in plan.targets))
+    targets = "; ".join(unique(clean(target.text) for target in plan.targets))
     home = f"PyPI ({plan.channel} builds)" if plan.index_url is None else plan.index_url
     lines = [f"{style.paint('bold', targets)}: from {clean(home)}"]
     lines += [f"    {style.paint('good', line)}" for line in requirement_lines(plan, client)]

@@ -24,7 +24,9 @@ def finding_block(finding: Finding, locator: Locator, style: Style) -> str:
     if finding.document is not None:
         where = f"{where}:{place.line}:{place.column}"
     head = style.paint(finding.severity, f"{finding.severity}[{finding.code}]")
-    lines = [f"{style.paint('bold', where)}: {head} {clean(finding.message)}"]
+    same = next((b.evidence for b in finding.because if b.text == finding.message), None)
+    tail = f" {_evidence(same, style)}" if same is not None else ""
+    lines = [f"{style.paint('bold', where)}: {head} {clean(finding.message)}{tail}"]
     margin = "  "
     if finding.document is not None and finding.document.text:
         gutter, shown = frame(finding.document, finding.span, locator, style, finding.severity)
@@ -32,7 +34,9 @@ def finding_block(finding: Finding, locator: Locator, style: Style) -> str:
         lines += shown
     bullet = f"{margin}{style.paint('blue', '=')}"
     for ground in finding.because:
-        lines.append(f"{bullet} because: {clean(ground.text)} {_evidence(ground.evidence, style)}")
+        if ground.text != finding.message:
+            shown_evidence = _evidence(ground.evidence, style)
+            lines.append(f"{bullet} because: {clean(ground.text)} {shown_evidence}")
     for related in finding.related:
         lines.append(
             f"{bullet} see: {clean(related.path)}:{related.line}: {clean(related.message)}"
