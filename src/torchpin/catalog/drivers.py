@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from torchpin.errors import CatalogError
 
-DATA = os.path.join(os.path.dirname(__file__), "data", "drivers.json")  # noqa: PTH118, PTH120
+DATA = os.path.join(os.path.dirname(__file__), "data", "drivers.json")
 
 COMPATIBLE = "compatible"
 SAME_BRANCH = "same branch, not needed"
@@ -79,7 +79,8 @@ class Drivers:
 
     def _take(self, record: Mapping[str, Any]) -> None:
         kind, evidence = record["kind"], record["evidence"]
-        source = "; ".join(record["sources"])
+        sources: list[str] = record["sources"]
+        source = "; ".join(sources) if kind == "gpu" else sources[0]
         if kind == "floor":
             self._floors[record["cuda"], record["os"]] = Fact(record["driver"], evidence, source)
         elif kind == "toolkit":
@@ -185,7 +186,7 @@ def load_drivers() -> Drivers:
     global _loaded
     if _loaded is None:
         try:
-            with open(DATA, encoding="utf-8") as file:  # noqa: PTH123
+            with open(DATA, encoding="utf-8") as file:
                 _loaded = Drivers(json.load(file))
         except (OSError, ValueError, KeyError) as error:
             raise CatalogError(f"the driver tables cannot be read: {error}", path=DATA) from error

@@ -95,12 +95,14 @@ def _cuda(companion: Build, torch: Build) -> tuple[Reason, ...]:
 def _cpu_companion(companion: Build, this: str, other: str) -> tuple[Reason, ...]:
     if companion.package not in ("torchvision", "torchaudio"):
         return ()
-    example = {"torchvision": "nms, roi_align", "torchaudio": "forced_align, rnnt_loss"}
+    example, evidence, source = {
+        "torchvision": ("nms, roi_align", PUBLISHED, VISION_CPU),
+        "torchaudio": ("forced_align, rnnt_loss", INFERRED, AUDIO_CHECK),
+    }[companion.package]
     text = (
-        f"{this} is a CPU build beside {other}: its own operators "
-        f"({example[companion.package]}) do not run on the GPU"
+        f"{this} is a CPU build beside {other}: its own operators ({example}) do not run on the GPU"
     )
-    return (Reason("companion-cuda", PARTLY, text, PUBLISHED, VISION_CPU),)
+    return (Reason("companion-cuda", PARTLY, text, evidence, source),)
 
 
 def _same_kind(companion: Build, torch: Build, this: str, other: str) -> tuple[Reason, ...]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from torchpin.catalog import labels
 from torchpin.catalog.model import Build, Kernels
 from torchpin.fleet.model import Gpu
 
@@ -15,21 +14,12 @@ XPU = "xpu"
 
 def kind_of(build: Build) -> str | None:
     """Return ``cuda``, ``rocm``, ``cpu`` or ``xpu``; None for a vendor's own label."""
-    channel = build.channel
-    if re.match(r"cu\d{2,3}(?!\d)", channel):
-        return CUDA
-    for kind in (ROCM, CPU, XPU):
-        if channel.startswith(kind):
-            return kind
-    return None
+    return labels.kind_of_label(build.channel)
 
 
 def cuda_of(build: Build) -> str | None:
     """Return the CUDA runtime of a build, ``major.minor``: recorded, else from its channel."""
-    if build.cuda is not None:
-        return build.cuda
-    match = re.match(r"cu(\d{1,2})(\d)(?!\d)", build.channel)
-    return f"{match[1]}.{match[2]}" if match else None
+    return build.cuda if build.cuda is not None else labels.cuda_of(build.channel)
 
 
 def name_build(build: Build) -> str:
