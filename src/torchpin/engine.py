@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from torchpin.catalog.drivers import Drivers, load_drivers
-from torchpin.catalog.model import PLATFORMS
+from torchpin.catalog.model import PLATFORMS, Build
 from torchpin.catalog.store import Catalog, load_catalog
 from torchpin.documents.base import Document
 from torchpin.documents.discover import discover
 from torchpin.documents.loader import load
+from torchpin.documents.pins import exact_version
 from torchpin.documents.requirements import read_requirements
 from torchpin.errors import TorchpinError, UsageError
 from torchpin.fleet.model import Fleet, NodeGroup, Settings, Target
@@ -239,7 +240,34 @@ def roots_of(documents: Sequence[Document], fleet: Fleet) -> list[Document]:
     return roots or list(documents)
 
 
-def judge_set(chosen: SelectedSet, drivers: Drivers, declared: bool) -> JudgedSet:
+HARDWARE = frozenset(("kernels", "driver", "driver-branch", "vendor"))
+
+
+def meant_build(selection: Selection, chosen: SelectedSet, catalog: Catalog) -> Build | None:
+    """Return the build that a pin means although it cannot be installed on the target.
+
+    Known only for an exact version that exists for the platform in exactly one place.
+    """
+    if selection.miss is None or selection.miss.kind not in ("glibc", "python"):
+        return None
+    pin = exact_version(selection.placed.declaration.specifier) if selection.placed else None
+    if pin is None:
+        return None
+    builds = [
+        build
+        for build in catalog.find(
+            selection.package, version=pin[0], platform=chosen.target.group.platform
+        )
+        if any(
+            (build.home == "pypi" and index.kind.kind == "pypi" and not pin[1])
+            or (build.home == "channel" and index.kind.channel == build.channel)
+            for index in chosen.install.indexes
+        )
+    ]
+    return builds[0] if len(builds) == 1 else None
+
+
+def judge_set(chosen: SelectedSet, catalog: Catalog, drivers: Drivers, declared: bool) -> JudgedSet:
     """Stage 3. Return the selections of one install on one target with their verdicts."""
     torch = next((one for one in chosen.selections if one.package == "torch"), None)
     judged: list[Judged] = []
@@ -252,7 +280,14 @@ def judge_set(chosen: SelectedSet, drivers: Drivers, declared: bool) -> JudgedSe
                 verdict = judge(build, chosen.target, drivers)
             if torch is not None and torch.build is not None and selection.package in COMPANIONS:
                 beside = judge_companion(build, torch.build)
-        judged.append(Judged(selection, verdict, beside))
+        elif declared:
+            meant = meant_build(selection, chosen, catalog)
+            if meant is not None:
+                found = judge(meant, chosen.target, drivers)
+                reasons = tuple(one for one in found.reasons if one.question in HARDWARE)
+                judged.append(Judged(selection, found._replace(reasons=reasons), meant))
+                continue
+        judged.append(Judged(selection, verdict, None, beside))
     return JudgedSet(chosen, tuple(judged))
 
 
@@ -261,7 +296,8 @@ def judge_install(
 ) -> tuple[JudgedSet, ...]:
     """Stages 2 and 3 for one install on several targets."""
     return tuple(
-        judge_set(select(install, target, catalog), drivers, declared) for target in targets
+        judge_set(select(install, target, catalog), catalog, drivers, declared)
+        for target in targets
     )
 
 

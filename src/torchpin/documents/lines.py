@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from torchpin.documents.base import Span
 
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-_VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
+VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
 
 
 class Logical:
@@ -195,7 +195,7 @@ def _expand(
             start = stop
 
     at = lead
-    for match in _VARIABLE.finditer(line, lead):
+    for match in VARIABLE.finditer(line, lead):
         literal(at, match.start())
         value = environ.get(match[1]) or match[0]
         variables[len(starts)] = whole.end(match.end())

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+from torchpin.documents.lines import VARIABLE
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
 _EXTRAS = re.compile(r"[ \t]*\[([^\[\]]*)\]")
 _BLANK = re.compile(r"[ \t]*")
 _SEPARATORS = re.compile(r"[-_.]+")
@@ -22,7 +24,10 @@ _ARCHIVES = (
     *(".zip", ".whl", ".tar.bz2", ".tbz", ".tar.gz", ".tgz", ".tar"),
     *(".tar.xz", ".txz", ".tlz", ".tar.lz", ".tar.lzma"),
 )
-_WHEEL = re.compile(r"([^-/\\]+)-([^-/\\]+)(?:-[0-9][^-/\\]*)?-[^-/\\]+-[^-/\\]+-[^-/\\]+\.whl")
+_WHEEL = re.compile(
+    r"([A-Za-z0-9._]+)-(v?[0-9][A-Za-z0-9._+!]*)(?:-[0-9][^-/\\]*)?"
+    r"-[A-Za-z0-9._]+-[A-Za-z0-9._]+-[A-Za-z0-9._]+\.whl"
+)
 _EGG = re.compile(r"[#&]egg=([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:\[([^\]&]*)\])?")
 _PLAIN_CLAUSE = (
     r"(?:(?:[=!]=|~=|[<>]=?)[ \t]*[0-9]{1,18}(?:\.[0-9]{1,18})+"
@@ -140,7 +145,11 @@ def _parse_one(text: str, start: int, end: int, editable: bool) -> Part | None:
     url = _URL.match(text, start, end)
     if url is not None:
         semicolon = text.find("; ", start, end)
-        return _direct(text, start, start, end, semicolon)
+        part = _direct(text, start, start, end, semicolon)
+        if part is not None and editable and not part.problem:
+            problem = _editable_problem(part, url[0].lower())
+            return _refuse(part, problem) if problem else part
+        return part
     semicolon = text.find(";", start, end)
     stop = semicolon if semicolon >= 0 else end
     if _is_path(text, start, stop, editable):
@@ -168,7 +177,7 @@ def _parse_one(text: str, start: int, end: int, editable: bool) -> Part | None:
             name=canonical(match[0]), extras=extras, start=start, name_start=start,
             name_end=match.end(), problem=problem or part.problem, code=code or part.code,
         )  # fmt: skip
-    begin, finish = _trim(text, at, stop)
+    begin, finish = at, _trim(text, at, stop)[1]
     if begin < finish:
         following = _NEXT.search(text, max(begin - 1, start), finish)
         if following is not None and following.end() > begin:
@@ -179,12 +188,25 @@ def _parse_one(text: str, start: int, end: int, editable: bool) -> Part | None:
     spec = (-1, -1)
     if begin < finish:
         if text[begin] == "(" and text[finish - 1] == ")":
-            begin, finish = _trim(text, begin + 1, finish - 1)
+            begin, finish = begin + 1, finish - 1
+            while begin < finish and text[begin] in " \t":
+                begin += 1
+            while begin < finish and text[finish - 1] in " \t":
+                finish -= 1
         if begin < finish:
             spec = (begin, finish)
             if not problem:
                 problem, code = _check_specifier(text[begin:finish])
     return _part(text, match, extras, problem, code, spec, semicolon, end)
+
+
+def _editable_problem(part: Part, scheme: str) -> str:
+    """Return why pip would not install a bare URL as editable, ``""`` if it would."""
+    if scheme in ("http:", "https:", "ftp:"):
+        return "only a folder or a version control URL (git+https:…) can be editable"
+    if scheme != "file:" and not part.name:
+        return "an editable URL must tell its project: NAME @ URL"
+    return ""
 
 
 def _part(
@@ -231,8 +253,11 @@ def _is_path(text: str, start: int, stop: int, editable: bool) -> bool:
     if at and "/" not in before and "\\" not in before:
         return False
     name = _NAME.match(target)
+    if archive or name is None:
+        return True
     # ``torch>=2 /x``: garbage behind a requirement is no path.
-    return archive or name is None or target[name.end() : name.end() + 1] in ("/", "\\", ":", "-")
+    behind = target[name.end() : name.end() + 1]
+    return behind in ("/", "\\") or (behind == ":" and name.end() == 1)
 
 
 def _direct(text: str, start: int, url_start: int, end: int, semicolon: int) -> Part | None:
@@ -268,6 +293,8 @@ def _direct(text: str, start: int, url_start: int, end: int, semicolon: int) -> 
         extras = _extras(egg[2] or "")[0]
     elif url.endswith("]") and "[" in url and not _URL.match(url):
         extras = _extras(url[url.rfind("[") + 1 : -1])[0]
+    if wheel is None and not problem and url.partition("#")[0].endswith(".whl"):
+        problem, code = f"{url[-60:]!r} is no valid wheel file name", "syntax"
     marker_start, marker_end = _marker_place(text, semicolon, end)
     marker = None
     if marker_start >= 0:
@@ -292,13 +319,14 @@ def _extras(inside: str) -> tuple[tuple[str, ...], bool]:
 
 def _check_specifier(specifier: str) -> tuple[str, str]:
     """Return why packaging refuses a specifier, and the code; two empty strings if it does not."""
-    if _PLAIN_SPECIFIER.fullmatch(specifier) is not None or "${" in specifier:
+    if _PLAIN_SPECIFIER.fullmatch(specifier) is not None or VARIABLE.search(specifier):
         return "", ""
     shown = specifier if len(specifier) <= 60 else specifier[:57] + "..."
     operator = _OPERATOR.match(specifier)
     if len(specifier) > _MAX_LENGTH:
         return "the version specifier is too long", "specifier"
-    if operator is not None and specifier.isascii():
+    arbitrary = specifier.startswith("===")
+    if operator is not None and (specifier.isascii() or arbitrary):
         from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
         try:
@@ -306,7 +334,9 @@ def _check_specifier(specifier: str) -> tuple[str, str]:
         except (InvalidSpecifier, ValueError):
             pass
         else:
-            if not re.search(r",[ \t]*,", specifier) and specifier.isprintable():
+            if not re.search(r",[ \t]*,", specifier) and (
+                arbitrary or specifier.replace("\t", " ").isprintable()
+            ):
                 return "", ""
     if "#" in specifier:
         return f"{shown!r}: a comment needs a space before its '#'", "syntax"
@@ -326,7 +356,7 @@ def _check_specifier(specifier: str) -> tuple[str, str]:
 
 def _check_marker(marker: str) -> tuple[str, str]:
     """Return why packaging refuses a marker, and the code; two empty strings if it does not."""
-    if "${" in marker:
+    if VARIABLE.search(marker) is not None:
         return "", ""
     shown = marker if len(marker) <= 60 else marker[:57] + "..."
     if marker.count("(") > _MAX_DEPTH or len(marker) > _MAX_LENGTH:

@@ -124,7 +124,7 @@ class _Reader:
             first, last = parsed.words[0], parsed.words[-1]
             for part in parse_parts(text, first.start, last.end):
                 if part.start >= first.start and text[part.start] != "-":
-                    self._declare(line, part, [], valid=False)
+                    self._declare(line, part._replace(problem="", code=""), [], valid=False)
                     break
 
     def _problem(

@@ -56,7 +56,7 @@ def loads(text: str, path: str) -> dict[str, Any]:
         line = None
         if match:
             message = message[: match.start()].strip()
-            line = int(match.group(1)) if match.group(1) else text.count("\n") + 1
+            line = int(match.group(1)) if match.group(1) else text.rstrip().count("\n") + 1
         raise ConfigError(f"not valid TOML: {message}", path=path, line=line) from error
     return value
 

@@ -180,11 +180,11 @@ def ptx_match(text: str, capability: Capability) -> Match:
 _RANK = {SASS: 0, PTX: 1, UNKNOWN: 2, NONE: 3}
 
 
-def _order(match: Match) -> tuple[int, bool, int]:
-    """Best first: cubins before PTX, stated before inferred, then the highest target."""
+def _order(match: Match) -> tuple[int, bool, int, str]:
+    """Best first: cubins before PTX, stated before inferred, the highest target, plain names."""
     code = parse_code(match.code)
     height = code.capability[0] * 10 + code.capability[1] if code else 0
-    return (_RANK[match.how], match.evidence == INFERRED, -height)
+    return (_RANK[match.how], match.evidence == INFERRED, -height, match.code)
 
 
 def kernel_match(

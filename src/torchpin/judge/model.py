@@ -30,6 +30,8 @@ class Reason(NamedTuple):
     source: str
     gpu: Gpu | None = None
     library: str | None = None
+    lacks: bool = False
+    """True for an ``unknown`` that would be ``fails`` if an inferred fact is right."""
 
 
 class Verdict(NamedTuple):

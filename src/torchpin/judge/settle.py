@@ -10,4 +10,5 @@ def settle(reason: Reason) -> Reason:
     """Return the reason, with ``fails`` on inferred facts turned into ``unknown``."""
     if reason.status != FAILS or reason.evidence in PROOF:
         return reason
-    return reason._replace(status=UNKNOWN, text=f"{reason.text} (inferred, not certain)")
+    text = f"{reason.text} (inferred, not certain)"
+    return reason._replace(status=UNKNOWN, text=text, lacks=True)

@@ -134,11 +134,9 @@ def key_cost(
     if kind != reference[0]:
         return (1, kind_rank, 0, -major, -minor, key == PYPI, key)
     gap = abs(major - reference[1])
-    if gap:
-        # Another major: the end of it that lies nearest.
-        near = -minor if major < reference[1] else minor
-    else:
-        near = abs(minor - reference[2])
+    # Of another major the end that lies nearest.
+    toward = -minor if major < reference[1] else minor
+    near = toward if gap else abs(minor - reference[2])
     return (1, kind_rank, gap, near, minor, key == PYPI, key)
 
 

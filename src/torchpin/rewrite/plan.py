@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 
 from torchpin.documents.base import Document, Edit, apply_edits
+from torchpin.documents.pins import exact_version
 from torchpin.documents.requirements import read_requirements
 from torchpin.errors import RewriteError
 from torchpin.judge.model import FAILS, UNKNOWN
@@ -14,7 +15,6 @@ from torchpin.resolve import solve
 from torchpin.resolve.model import Outcome, Plan
 from torchpin.rewrite.request import (
     current_channel,
-    exact_version,
     family_declarations,
     request_of,
 )

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import line_starts, position
+from torchpin.documents.pins import exact_version
 from torchpin.fleet.model import Target
 from torchpin.resolve.model import Origin, Request, Want
 from torchpin.rules.context import Context, JudgedSet, Way
 from torchpin.select.model import Placed
 
-EXACT = re.compile(r"\s*={2,3}\s*(?P<public>[^\s,;+*]+)(?:\+(?P<label>[^\s,;]+))?\s*")
 DEV = re.compile(r"\.dev\d+$")
 
 
@@ -23,12 +23,6 @@ class Asked(NamedTuple):
     request: Request
     softened: bool
     """Ranges of the file were allowed to move."""
-
-
-def exact_version(specifier: str) -> tuple[str, str] | None:
-    """Return (public version, label or ``""``) of an exact pin, None for anything else."""
-    match = EXACT.fullmatch(specifier)
-    return (match.group("public"), match.group("label") or "") if match else None
 
 
 def public_specifier(specifier: str) -> str:
@@ -61,7 +55,14 @@ def origin_of(placed: Placed) -> Origin:
 
 
 def current_channel(way: Way) -> str | None:
-    """Return the channel that the file means today: label, selected build, or index line."""
+    """Return the channel that the file means today: index line, label, or selected build.
+
+    Where the only channel that is named and the label disagree, the index is the better evidence:
+    labels are what bots and copies get wrong.
+    """
+    named = {index.kind.channel for index in way.install.indexes if index.kind.channel}
+    if len(named) == 1:
+        return named.pop()
     for placed in family_declarations(way):
         pin = exact_version(placed.declaration.specifier)
         if placed.declaration.name == "torch" and pin and kind_of_label(pin[1]):
@@ -71,10 +72,7 @@ def current_channel(way: Way) -> str | None:
         build = torch.selection.build if torch else None
         if build is not None and build.home == "channel":
             return build.channel
-    for index in way.install.indexes:
-        if index.kind.channel is not None:
-            return index.kind.channel
-    return None
+    return min((name for name in named if name), default=None)
 
 
 def intended_targets(way: Way, context: Context) -> tuple[Target, ...]:
@@ -86,11 +84,7 @@ def intended_targets(way: Way, context: Context) -> tuple[Target, ...]:
     targets = tuple(judged_set.target for judged_set in way.sets)
     if not context.declared:
         return tuple(one for one in targets if applies_on(way, one))[:1]
-    rivals = [
-        other
-        for other in context.ways
-        if other.project == way.project and other is not way and other.has_family
-    ]
+    rivals = context.rivals(way)
     if rivals and not way.bound:
         mine = [
             one
@@ -137,7 +131,9 @@ def wants_of(way: Way, context: Context, *, soften: bool) -> tuple[Want, ...]:
             if declaration.name in pinned:
                 continue
             pinned.add(declaration.name)
-            specifier, soft = f"=={DEV.sub('', pin[0])}", True
+            specifier, soft = f"=={pin[0]}", True
+            if DEV.search(pin[0]):  # the newest patch of the release that the nightly led to
+                specifier, soft = f"~={DEV.sub('', pin[0])}", False
         else:
             specifier, soft = public_specifier(declaration.specifier), soften
         wants.append(Want(declaration.name, specifier, origin_of(placed), soft))

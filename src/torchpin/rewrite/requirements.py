@@ -13,8 +13,9 @@ from typing import NamedTuple
 from torchpin.catalog.model import FAMILY
 from torchpin.catalog.store import Catalog
 from torchpin.documents.base import Declaration, Document, Edit, Span
+from torchpin.documents.pins import exact_version
 from torchpin.resolve.model import Plan
-from torchpin.rewrite.request import exact_version, family_declarations
+from torchpin.rewrite.request import family_declarations
 from torchpin.rules.context import Way
 from torchpin.rules.model import FileEdits
 from torchpin.select.channels import channel_url

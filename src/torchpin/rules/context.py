@@ -11,7 +11,7 @@ from torchpin.catalog.store import Catalog
 from torchpin.documents.base import Document, Span
 from torchpin.fleet.model import Fleet, Target
 from torchpin.judge.model import FAILS, Reason, Verdict
-from torchpin.rules.model import ERROR, INFO, Because
+from torchpin.rules.model import INFO, Because
 from torchpin.select.model import Install, PlacedIndex, SelectedSet, Selection
 
 
@@ -21,8 +21,16 @@ class Judged(NamedTuple):
     selection: Selection
     verdict: Verdict | None
     """None where nothing was selected, or the target is not declared."""
+    would_be: Build | None = None
+    """The build that the pin means, where it cannot be installed for another reason (its glibc,
+    its Python): ``verdict`` speaks of its hardware then."""
     beside_torch: tuple[Reason, ...] = ()
     """For companions: does it fit the torch that is selected with it?"""
+
+    @property
+    def build(self) -> Build | None:
+        """The build that is spoken of: selected, or meant."""
+        return self.selection.build or self.would_be
 
     @property
     def fails(self) -> bool:
@@ -126,30 +134,40 @@ class Context(NamedTuple):
     catalog: Catalog
     drivers: Drivers
 
-    def severity(self, way: Way, target: Target, default: str) -> str:
+    def severity(self, way: Way, target: Target, default: str, *, hardware: bool = False) -> str:
         """Return how grave it is that ``way`` does not work on ``target``.
 
         A file that the profile binds to the group must work. Of several unbound ways of one
         project each must serve some group, and each group must be served by some way; beyond
         that a file for other hardware is only told of.
+
+        Args:
+            hardware: the fault is one of hardware; a file that is meant for CPUs may have it
+                where the project has other files.
         """
         group = target.group.name
         if not self.declared or group in way.bound:
             return default
-        rivals = [
-            other
-            for other in self.ways
-            if other.project == way.project and other is not way and other.has_family
-        ]
+        rivals = self.rivals(way)
         if not rivals:
             return default
-        serves_some = any(way.serves(one.name) for one in self.fleet.groups)
         served = any(other.serves(group) for other in rivals)
-        if serves_some and served:
+        if served and any(way.serves(one.name) for one in self.fleet.groups):
             return INFO
-        if way.cpu_only and target.group.gpus and default == ERROR:
-            return INFO if served or any(not other.cpu_only for other in rivals) else default
-        return INFO if served and serves_some else default
+        if hardware and way.cpu_only and target.group.gpus:
+            other_kind = any(not other.cpu_only for other in rivals)
+            return INFO if served or other_kind else default
+        return default
+
+    def rivals(self, way: Way) -> list[Way]:
+        """Return the other ways of the project that install anything of the family."""
+        return [
+            other
+            for other in self.ways
+            if other.project == way.project
+            and other.install.root.path != way.install.root.path
+            and other.has_family
+        ]
 
     def pairs(self, way: Way) -> Iterator[tuple[JudgedSet, Judged]]:
         """Yield every selection of a way with its set."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document, Span
+from torchpin.documents.pins import exact_version
 from torchpin.evidence import MEASURED, PROOF, PUBLISHED
 from torchpin.judge.model import FAILS
 from torchpin.rules.context import Context, Judged, JudgedSet, Way, because, index_text
@@ -86,6 +87,10 @@ class MissRule(Rule):
         """True if this rule is the one to speak of the miss."""
         return miss.kind in self.kinds
 
+    def message(self, selection: Selection, miss: Miss) -> str:
+        """Return the one sentence of the finding."""
+        return miss.message
+
     def grounds(self, context: Context, selection: Selection, miss: Miss) -> list[Because]:
         """Return the grounds of the finding."""
         return [Because(miss.message, miss.evidence, miss.source)] if miss.source else []
@@ -101,7 +106,7 @@ class MissRule(Rule):
             yield self.finding(
                 document,
                 narrow(document, span, selection),
-                miss.message,
+                self.message(selection, miss),
                 severity=context.severity(way, judged_set.target, default),
                 package=selection.package,
                 target=judged_set.target,
@@ -307,6 +312,20 @@ class DiscontinuedChannel(MissRule):
     severity = ERROR
     kinds: ClassVar[tuple[str, ...]] = ("not-on-channel",)
 
+    def message(self, selection: Selection, miss: Miss) -> str:
+        """Say where the channel stopped, or began."""
+        from packaging.version import Version
+
+        pin = exact_version(declared_specifier(selection))
+        if pin is None or miss.first is None or miss.last is None:
+            return miss.message
+        asked = f"{selection.package} {pin[0]}"
+        if Version(pin[0]) > Version(miss.last):
+            return f"{miss.channel} stopped at {selection.package} {miss.last}: it has no {asked}"
+        if Version(pin[0]) < Version(miss.first):
+            return f"{miss.channel} began with {selection.package} {miss.first}: it has no {asked}"
+        return miss.message
+
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
         """Yield misses, then channels that were named and are passed over."""
         yield from super().check(way, context)
@@ -438,6 +457,11 @@ class ExpiredNightly(Rule):
                         ),
                     ),
                 )
+
+
+def declared_specifier(selection: Selection) -> str:
+    """Return the specifier of the declaration, ``""`` if there is none."""
+    return selection.placed.declaration.specifier if selection.placed else ""
 
 
 QUESTIONS = {"python": "TP102", "platform": "TP103", "glibc": "TP104", "macos": "TP104"}

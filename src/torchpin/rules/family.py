@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchpin.documents.pins import exact_version
 from torchpin.evidence import MEASURED, PROOF, PUBLISHED
 from torchpin.judge.model import FAILS, PARTLY, Reason
 from torchpin.rules.context import Context, Judged, JudgedSet, Way, because, build_text
@@ -158,10 +159,8 @@ def exact_public(one: Judged | None) -> str | None:
     """Return the public version that the declaration pins exactly, without its label."""
     if one is None or one.selection.placed is None:
         return None
-    match = re.fullmatch(
-        r"===?\s*([^\s,;*+]+)(\+[^\s,;]+)?", one.selection.placed.declaration.specifier.strip()
-    )
-    return match.group(1) if match else None
+    pin = exact_version(one.selection.placed.declaration.specifier)
+    return pin[0] if pin else None
 
 
 class MixedChannels(MisfitRule):
@@ -223,8 +222,8 @@ def pinned_label(one: Judged | None) -> str | None:
     """Return the local label that the declaration pins, if any."""
     if one is None or one.selection.placed is None:
         return None
-    match = re.match(r"\s*===?\s*[^\s,;+]+\+([^\s,;]+)", one.selection.placed.declaration.specifier)
-    return match.group(1) if match else None
+    pin = exact_version(one.selection.placed.declaration.specifier)
+    return pin[1] or None if pin else None
 
 
 class CompanionNoKernel(Rule):

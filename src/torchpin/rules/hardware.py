@@ -48,6 +48,18 @@ class HardwareRule(Rule):
         """Return the one sentence of the finding."""
         return reasons[0].text
 
+    def bad(self, one: Judged) -> list[Reason]:
+        """Return the reasons of the verdict that the rule speaks of."""
+        return [
+            reason
+            for reason in (one.verdict.reasons if one.verdict else ())
+            if reason.question == self.question and reason.status == self.status
+        ]
+
+    def grade(self, reasons: list[Reason]) -> str:
+        """Return the severity before the other ways in are looked at."""
+        return self.severity
+
     def wanted(self, way: Way, context: Context, judged_set: JudgedSet, one: Judged) -> bool:
         """True if this rule, not another, is to speak of the selection."""
         return one.selection.package == "torch"
@@ -57,13 +69,9 @@ class HardwareRule(Rule):
         if not context.declared:
             return
         for judged_set, one in context.pairs(way):
-            if one.verdict is None or one.selection.build is None:
+            if one.verdict is None or one.build is None:
                 continue
-            reasons = [
-                reason
-                for reason in one.verdict.reasons
-                if reason.question == self.question and reason.status == self.status
-            ]
+            reasons = self.bad(one)
             if not reasons or not self.wanted(way, context, judged_set, one):
                 continue
             document, span = judged_set.place(one.selection)
@@ -71,7 +79,9 @@ class HardwareRule(Rule):
                 document,
                 narrow(document, span, one.selection),
                 self.message(one, reasons),
-                severity=context.severity(way, judged_set.target, self.severity),
+                severity=context.severity(
+                    way, judged_set.target, self.grade(reasons), hardware=True
+                ),
                 package=one.selection.package,
                 target=judged_set.target,
                 because=[because(reason) for reason in reasons],
@@ -112,9 +122,24 @@ class NoKernelImage(HardwareRule):
     severity = ERROR
     question = "kernels"
 
+    def bad(self, one: Judged) -> list[Reason]:
+        """Add kernel lists that are only inferred to lack the GPU: a warning, never an error."""
+        proved = super().bad(one)
+        if proved or one.verdict is None:
+            return proved
+        return [
+            reason
+            for reason in one.verdict.reasons
+            if reason.question == "kernels" and reason.lacks
+        ]
+
+    def grade(self, reasons: list[Reason]) -> str:
+        """Inferred lists warn."""
+        return self.severity if all(reason.status == FAILS for reason in reasons) else WARNING
+
     def message(self, one: Judged, reasons: list[Reason]) -> str:
         """Name the build and the GPUs."""
-        build = one.selection.build
+        build = one.build
         name = build_text(build) if build else "torch"
         return f"{name} holds no kernels for {gpu_names(reasons)}"
 

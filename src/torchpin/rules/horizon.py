@@ -47,8 +47,7 @@ class LastRelease(Rule):
             yield self.finding(
                 document,
                 span,
-                f"{build_text(seen.last_build)} is the last release that runs on group "
-                f"{judged_set.target.group.name}",
+                f"{build_text(seen.last_build)} is the last release that runs here",
                 package="torch",
                 target=judged_set.target,
                 because=[because(blocked)] if blocked is not None else [],

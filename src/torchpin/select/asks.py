@@ -129,8 +129,9 @@ def combine(
         except InvalidSpecifier:
             invalid = invalid or f"{name}{declaration.specifier}"
             continue
-        if not declaration.valid and not invalid:
-            invalid = f"{name}{declaration.specifier}"
+        if not declaration.valid and not declaration.specifier:
+            # What is wrong with the line may be its specifier.
+            unclear = unclear or f"the line that asks for {name} cannot be read"
         if declaration.specifier and declaration.specifier not in texts:
             texts.append(declaration.specifier)
         if not constraint:

@@ -179,7 +179,8 @@ def _hashed(ask: Ask, fits: list[Candidate], facts: Facts) -> _Options:
     if len({c.build.full_version for c in best}) > 1:
         return _Options(unclear="the hashes in the file decide between several builds")
     if best:
-        guessed = [c._replace(inferred=True) for c in open_]
+        alone = len({c.build.full_version for c in fits}) == 1
+        guessed = open_ if alone else [c._replace(inferred=True) for c in open_]
         return _Options(guessed, note="its hash is not known")
     return _Options(fits, note="the hashes in the file are not those of known wheels")
 
