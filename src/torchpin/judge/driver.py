@@ -23,6 +23,7 @@ from torchpin.judge.model import FAILS, RUNS, UNKNOWN, Reason
 from torchpin.judge.words import name_gpu
 
 COMPAT_GUIDE = "https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html"
+BACKWARD_GUIDE = "https://docs.nvidia.com/deploy/cuda-compatibility/why-cuda-compatibility.html"
 WSL_GUIDE = "https://docs.nvidia.com/cuda/wsl-user-guide/index.html"
 
 
@@ -120,13 +121,14 @@ def _floor(
     if reaches is None:
         text = f"no table says which driver CUDA {cuda} needs; whether {driver} serves is unknown"
         return Reason("driver", UNKNOWN, text, INFERRED, "", gpu)
-    floor = f"{need.value} or newer" if need is not None else "an older one"
-    if how == kernels.PTX:
-        rule = f"compiling the PTX of CUDA {cuda} for {name_gpu(gpu)} needs driver {floor}"
+    if need is None:  # only older CUDA than the tables begin with, and a driver newer than it
+        rule = "NVIDIA's drivers run what older toolkits made"
+    elif how == kernels.PTX:
+        rule = f"compiling PTX of CUDA {cuda} for {name_gpu(gpu)} needs {need.value} or newer"
     else:
-        rule = f"CUDA {major} needs driver {floor} on {system}"
+        rule = f"CUDA {major} needs driver {need.value} or newer on {system}"
     evidence = need.evidence if need is not None else PUBLISHED
-    source = need.source if need is not None else ""
+    source = need.source if need is not None else BACKWARD_GUIDE
     if reaches:
         text = f"driver {driver} serves {subject} (CUDA {cuda}): {rule}"
         return Reason("driver", RUNS, text, evidence, source, gpu)
@@ -160,7 +162,7 @@ def _compat(
     if group.wsl or not group.platform.startswith("linux"):
         return plain._replace(text=f"{plain.text}; {name} exists for Linux only")
     if not gpu.datacenter:
-        if any(word in gpu.name.lower() for word in ("geforce", "gtx", "rtx 50", "titan")):
+        if any(word in gpu.name.lower() for word in ("geforce", "titan")):
             return plain._replace(
                 text=f"{plain.text}; {name} does not work on {name_gpu(gpu)} (error 804)",
                 evidence=weakest(plain.evidence, PUBLISHED),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torchpin.catalog.drivers import Drivers, load_drivers
 from torchpin.catalog.model import Build, Kernels
-from torchpin.evidence import INFERRED, PROOF, PUBLISHED, weakest
+from torchpin.evidence import INFERRED, PROOF, PUBLISHED
 from torchpin.fleet.model import Gpu, NodeGroup, Target
 from torchpin.judge.companions import judge_companion
 from torchpin.judge.driver import judge_driver
@@ -151,6 +151,11 @@ def _match(kernels: Kernels, gpu: Gpu, group: NodeGroup, cuda: str | None) -> Ma
     )
 
 
+def _evidence(kernels: Kernels, match: Match) -> str:
+    """How the list is known, unless the rule itself is inferred."""
+    return INFERRED if match.evidence == INFERRED else kernels.evidence
+
+
 def _no_list(build: Build, gpu: Gpu, subject: str) -> tuple[Reason, ...]:
     """Unknown for torch; for a companion it is only left out, or no set would ever be clean."""
     if build.package != "torch":
@@ -160,7 +165,7 @@ def _no_list(build: Build, gpu: Gpu, subject: str) -> tuple[Reason, ...]:
 
 
 def _kernel_reason(subject: str, kernels: Kernels, gpu: Gpu, match: Match) -> Reason:
-    evidence = weakest(kernels.evidence, match.evidence)
+    evidence = _evidence(kernels, match)
     who, held = name_gpu(gpu), list_kernels(kernels)
     if match.how == SASS:
         text = f"{who} runs the {match.code} kernels of {subject}"
@@ -202,7 +207,7 @@ def _library(
         text = f"{name} of {subject} holds no device code, so no GPU is worse off than another"
         return (Reason("libraries", RUNS, text, kernels.evidence, kernels.source, gpu, name),)
     match = _match(kernels, gpu, group, cuda)
-    evidence = weakest(kernels.evidence, match.evidence)
+    evidence = _evidence(kernels, match)
     who = name_gpu(gpu)
     if match.how == NONE:
         text = (
@@ -234,7 +239,7 @@ def _judge_rocm(build: Build, gpu: Gpu, subject: str) -> tuple[Reason, ...]:
         text = f"the ISA (gfx…) of {gpu.name} is not known"
         return (Reason("kernels", UNKNOWN, text, INFERRED, gpu.source, gpu),)
     match = gfx_match(build.kernels.gfx, gpu.gfx)
-    evidence = weakest(build.kernels.evidence, match.evidence)
+    evidence = _evidence(build.kernels, match)
     who = name_gpu(gpu)
     if match.how == SASS:
         text = f"{who} runs the {match.code} kernels of {subject}"
@@ -265,6 +270,8 @@ def _leaves_out(build: Build, group: NodeGroup) -> tuple[str, ...]:
     if kind == CUDA and nvidia:
         if build.package == "torch":
             out.append("cuDNN, cuBLAS and the other NVIDIA libraries")
+            if not build.libraries:
+                out.append("libtorch_cuda_linalg.so (its kernels are not known for this build)")
         if build.kernels is None and build.package != "torch":
             out.append(f"kernels of {build.package} (list not known)")
         if group.driver is None and group.jetpack is None:
