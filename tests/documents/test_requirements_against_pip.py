@@ -57,16 +57,16 @@ def _pip_requirement(line: req_file.ParsedLine) -> tuple[object, ...]:
         )
     )
     marker = parts.markers or (requirement.marker if requirement is not None else None)
-    url: str | None = requirement.url if requirement is not None else None
+    found: str | None = requirement.url if requirement is not None else None
     if link is not None:
-        url = link.url
+        found = link.url
     return (
         "requirement",
         _canonical(requirement.name if requirement is not None else ""),
-        "" if url else _spec(str(requirement.specifier) if requirement is not None else ""),
+        "" if found else _spec(str(requirement.specifier) if requirement is not None else ""),
         tuple(sorted(_canonical(e) for e in (requirement.extras if requirement else parts.extras))),
         str(marker) if marker is not None else "",
-        "" if url is None else _place(url),
+        "" if found is None else _place(found),
         hashes,
     )
 
@@ -271,6 +271,12 @@ CASES = [
     f"torch==2.1 {H}",
     f"torch==2.1 \\\n    {H} \\\n    {H}",
     f"torch==2.1 \\\n{H}",
+    f"torch==2.1 {H}   {H}\\\n   {H} # x",
+    f"torch==2.1 {H}\t{H}",
+    f"torch==2.1 {H}{H}",
+    f"torch==2.1 {H}a",
+    f"torch==2.1 {H} x",
+    f"{H}",
     f"torch==2.1\\\n{H}",
     f"torch==2.1 \\\n\t{H}",
     f"torch==2.1 \\\n  # comment\n  {H}",
@@ -422,8 +428,9 @@ def test_real_files_as_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 MUTANTS = [
-    " ", "\\\n", "\n", "#", " #", ";", "'", '"', "-", " -", "--", "=", "==", ",", "[", "]", "(", ")",
-    "@", " @ ", "\t", "\r", "\x0c", "/", ":", "${X}", "+", "*", "é", " -e ", " -i ",     ".whl", "and", "--hash=sha256:aa", "<", "!", "~",
+    " ", "\\\n", "\n", "#", " #", ";", "'", '"', "-", " -", "--", "=", "==", ",", "[", "]", "(",
+    ")", "@", " @ ", "\t", "\r", "\x0c", "/", ":", "${X}", "+", "*", "é", " -e ", " -i ",
+    ".whl", "and", "--hash=sha256:aa", "<", "!", "~",
 ]  # fmt: skip
 
 

@@ -70,7 +70,17 @@ class Logical:
         if start >= end:
             at = self.start(start)
             return Span(at, at)
-        return Span(self.start(start), self.end(end))
+        if self.variables:
+            return Span(self.start(start), self.end(end))
+        starts = self._starts
+        if len(starts) == 1:
+            shift = self._raw[0]
+            return Span(start + shift, end + shift)
+        piece = bisect_right(starts, start) - 1
+        shift = self._raw[piece] - starts[piece]
+        if piece + 1 == len(starts) or end <= starts[piece + 1]:
+            return Span(start + shift, end + shift)
+        return Span(start + shift, self.end(end))
 
     def touches_variable(self, start: int, end: int) -> bool:
         """Tell whether some part of ``text[start:end]`` comes from a ``${VARIABLE}``."""

@@ -136,7 +136,7 @@ def tokenize(text: str, start: int) -> tuple[list[Token], str]:
 
 def parse_options(text: str, start: int) -> Options:
     """Read the options in ``text[start:]`` as optparse does (abbreviations, glued short forms)."""
-    tokens, error = tokenize(text, start)
+    tokens, broken = tokenize(text, start)
     options: list[Option] = []
     words: list[Token] = []
     at = 0
@@ -145,8 +145,10 @@ def parse_options(text: str, start: int) -> Options:
         at += 1
         value = token.value
         if value.startswith("--hash=") and text.startswith("--hash=", token.start):
+            start = token.start
+            error = "" if value.startswith("--hash=sha256:") else value_error("--hash", value[7:])
             options.append(
-                Option("--hash", value[7:], token.start, token.end, token.start + 7, token.end)
+                Option("--hash", value[7:], start, token.end, start + 7, token.end, error)
             )
         elif value == "--":
             words += tokens[at:]
@@ -157,7 +159,7 @@ def parse_options(text: str, start: int) -> Options:
             at = _short(text, tokens, at, options)
         else:
             words.append(token)
-    return Options(options, words, error)
+    return Options(options, words, broken)
 
 
 def _long(text: str, tokens: list[Token], at: int, options: list[Option]) -> int:
@@ -171,6 +173,7 @@ def _long(text: str, tokens: list[Token], at: int, options: list[Option]) -> int
         return at
     if equals:
         begin, end = _inside_quotes(text, text.find("=", token.start) + 1, token.end, value)
+        error = error or value_error(name, value)
         options.append(Option(name, value, token.start, token.end, begin, end, error))
         return at
     return _separate(text, tokens, at, name, error, options)
@@ -190,6 +193,7 @@ def _separate(
         return at
     following = tokens[at]
     begin, end = _inside_quotes(text, following.start, following.end, following.value)
+    error = error or value_error(name, following.value)
     options.append(Option(name, following.value, token.start, following.end, begin, end, error))
     return at + 1
 
@@ -209,7 +213,8 @@ def _short(text: str, tokens: list[Token], at: int, options: list[Option]) -> in
         return _separate(text, tokens, at, name, "", options)
     value = token.value[2:]
     begin, end = _inside_quotes(text, token.start + 2, token.end, value)
-    options.append(Option(name, value, token.start, token.end, begin, end))
+    error = value_error(name, value)
+    options.append(Option(name, value, token.start, token.end, begin, end, error))
     return at
 
 
@@ -238,3 +243,14 @@ def _inside_quotes(text: str, start: int, end: int, value: str) -> tuple[int, in
     ):
         return start + 1, end - 1
     return start, end
+
+
+def value_error(name: str, value: str) -> str:
+    """Return why pip refuses the value of an option, ``""`` if it does not."""
+    if name == "--hash":
+        algorithm, colon, _ = value.partition(":")
+        if not colon or algorithm not in STRONG_HASHES:
+            return f"pip takes --hash=ALGORITHM:DIGEST with one of {', '.join(STRONG_HASHES)}"
+    if name == "--config-settings" and "=" not in value:
+        return "--config-settings needs KEY=VALUE"
+    return ""

@@ -104,16 +104,13 @@ def parse_parts(text: str, start: int, end: int, *, editable: bool = False) -> l
     """
     parts: list[Part] = []
     start, end = _trim(text, start, end)
+    quoted = not editable and text[start : start + 1] in ("'", '"') and start < end
+    while quoted and start < end and text[start] in "'\"":
+        start += 1
+    while quoted and start < end and text[end - 1] in "'\"":
+        end -= 1
+    start, end = _trim(text, start, end)
     while start < end:
-        quote = text[start] if text[start] in "'\"" and not editable else ""
-        if quote:
-            stop = end - 1 if text[end - 1] == quote and end - start > 1 else end
-            inner = parse_parts(text, start + 1, stop)
-            if not inner:
-                return parts
-            return parts + [
-                _refuse(p, "quotes do not belong in a requirements file") for p in inner
-            ]
         part = _parse_one(text, start, end, editable)
         if part is None:
             return parts
@@ -121,6 +118,8 @@ def parse_parts(text: str, start: int, end: int, *, editable: bool = False) -> l
         if part.end >= end:
             break
         start, end = _trim(text, part.end, end)
+    if quoted:
+        return [_refuse(part, "quotes do not belong in a requirements file") for part in parts]
     if len(parts) > 1:
         parts = [
             _refuse(part, "one line holds several requirements; pip takes one a line")

@@ -17,7 +17,8 @@ misplaced  pip ignores what stands here: an index behind a requirement, a name b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 from torchpin.documents.base import (
     Declaration,
@@ -31,9 +32,12 @@ from torchpin.documents.base import (
 )
 from torchpin.documents.decode import decode
 from torchpin.documents.lines import Logical, logical_lines
-from torchpin.documents.options import STRONG_HASHES, Option, parse_options, split_options
+from torchpin.documents.options import Option, parse_options, split_options
 from torchpin.documents.requirement import Part, parse_parts
 
+_HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+_HASHES = re.compile(r"(?:--hash=sha256:[0-9a-f]{64}(?: +|$))+")
+"""What machines write behind a requirement, by the thousand: needs no reading option by option."""
 _INDEX_OPTIONS = ("--no-index", "--index-url", "--extra-index-url", "--find-links")
 """In the order in which pip lets those of one line take effect."""
 
@@ -104,13 +108,20 @@ class _Reader:
         if options_start == len(text):
             self._requirement(line, options_start, [])
             return
+        if options_start and _HASHES.fullmatch(text, options_start) is not None:
+            span = line.span
+            hashes = [
+                Hash("sha256", match[1], span(match.start(), match.end()))
+                for match in _HASH.finditer(text, options_start)
+            ]
+            self._requirement(line, options_start, [], hashes)
+            return
         parsed = parse_options(text, options_start)
         if parsed.error:
             self._problem(line, options_start, len(text), f"the options hold {parsed.error}")
         for option in parsed.options:
-            error = option.error or _value_error(option)
-            if error:
-                self._problem(line, option.start, option.end, error)
+            if option.error:
+                self._problem(line, option.start, option.end, option.error)
         if text[:options_start].strip():
             self._requirement(line, options_start, parsed.options)
         else:
@@ -132,13 +143,18 @@ class _Reader:
     ) -> None:
         self.problems.append(Problem(message, line.span(start, end), code))
 
-    def _requirement(self, line: Logical, end: int, options: list[Option]) -> None:
+    def _requirement(
+        self, line: Logical, end: int, options: list[Option], hashes: Sequence[Hash] = ()
+    ) -> None:
         parts = parse_parts(line.text, 0, end)
         if not parts:
             shown = line.text[:end].strip()[:60]
             self._problem(line, 0, end, f"{shown!r} is no requirement", "syntax")
         for part in parts:
-            self._declare(line, part, options if part is parts[-1] else [])
+            if part is parts[-1]:
+                self._declare(line, part, options, known=hashes)
+            else:
+                self._declare(line, part, [])
         for option in options:
             if option.name in _INDEX_OPTIONS:
                 self._index(line, option, misplaced=True)
@@ -238,8 +254,9 @@ class _Reader:
         options: list[Option],
         editable: bool = False,
         valid: bool = True,
+        known: Sequence[Hash] = (),
     ) -> None:
-        hashes: list[Hash] = []
+        hashes = list(known)
         others: list[OptionText] = []
         for option in options:
             if option.name == "--hash" and option.value is not None:
@@ -247,7 +264,7 @@ class _Reader:
                 hashes.append(Hash(algorithm, digest, line.span(option.start, option.end)))
             elif option.name not in _INDEX_OPTIONS:
                 others.append(_option_text(line, option))
-            if option.error or _value_error(option):
+            if option.error:
                 valid = False
         if part.problem:
             valid = False
@@ -299,14 +316,3 @@ def _option_text(line: Logical, option: Option) -> OptionText:
         line.span(option.value_start, option.value_end) if option.value is not None else None
     )
     return OptionText(option.name, option.value, line.span(option.start, option.end), value_span)
-
-
-def _value_error(option: Option) -> str:
-    """Return why pip refuses the value of an option."""
-    if option.name == "--hash" and option.value is not None:
-        algorithm, colon, _ = option.value.partition(":")
-        if not colon or algorithm not in STRONG_HASHES:
-            return f"pip takes --hash=ALGORITHM:DIGEST with one of {', '.join(STRONG_HASHES)}"
-    if option.name == "--config-settings" and option.value is not None and "=" not in option.value:
-        return "--config-settings needs KEY=VALUE"
-    return ""
