@@ -96,7 +96,11 @@ def marker_holds(marker: str | None, target: Target, extra: str = "") -> bool | 
 
 
 def _release(text: str) -> tuple[int, ...]:
-    return tuple(int(part) if part.isdigit() else 0 for part in text.split("."))
+    """Return a dotted version as numbers that compare: ``14`` equals ``14.0``."""
+    numbers = [int(part) if part.isdigit() else 0 for part in text.split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def python_fits(build: Build, python: Python | None) -> tuple[bool, bool]:

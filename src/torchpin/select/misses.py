@@ -174,8 +174,11 @@ def _not_served(ask: Ask, pool: Pool, facts: Facts) -> Miss | Unclear:
             existence = facts.existence(package, version, channel=channel, home="channel")
             if existence.exists is None:
                 return Unclear(f"it is not known whether {channel} holds {package} {version}")
+            if existence.exists and ask.pin is not None and not label:
+                text = f"{channel} holds {package} {version} with its label only, not {ask.text}"
+                return Miss("label-not-on-index", text, existence.evidence, existence.source)
             if existence.exists:
-                return Unclear(f"{channel} holds {package} {version}, but not under this name")
+                return Unclear(f"{channel} holds {package} {version}, but not for {ask.text}")
             evidence = weakest(evidence, existence.evidence)
             source = source or existence.source
     if pool.pypi and not label:

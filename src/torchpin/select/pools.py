@@ -98,6 +98,8 @@ def offer(index: PlacedIndex, ask: Ask, facts: Facts) -> Offer:
         return Offer(facts.find(package, home="pypi"))
     if kind.kind == "channel":
         builds = facts.find(package, channel=kind.channel, home="channel")
+        if not builds and not facts.find("torch", channel=kind.channel, home="channel"):
+            return Offer((), f"the catalog does not know the channel {kind.channel}")
         return Offer((*builds, *facts.find(package, channel="root", home="channel")))
     if kind.kind in ("root", "legacy"):
         if kind.kind == "legacy" and (not links or kind.project not in (None, package)):
