@@ -123,7 +123,8 @@ def read_row(raw: dict[str, Any], package: str, version: str) -> list[Row]:
     if platform == "*":
         platforms: tuple[str, ...] = ("*",)
     elif platform == "any":
-        platforms = PLATFORMS
+        everywhere = channel in ("cpu", "pypi", "root")
+        platforms = tuple(p for p in PLATFORMS if everywhere or not p.startswith("macos"))
     elif platform in PLATFORM:
         platforms = (PLATFORM[platform],)
     else:

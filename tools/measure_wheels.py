@@ -97,9 +97,12 @@ def measure_index(_: dict[str, Any]) -> dict[str, Any]:
                 raise
             out[package] = {"versions": [], "files": []}
             continue
-        versions = sorted(
-            (v for v in page["versions"] if is_version(v)), key=lambda text: (Version(text), text)
-        )
+        known = {Version(v): v for v in page["versions"] if is_version(v)}
+        for file in page["files"]:  # an index may list a file of a version that it does not list
+            read = wheel(file["filename"]) if file["filename"].endswith(".whl") else None
+            if read:
+                known.setdefault(read[0], str(read[0]))
+        versions = [known[v] for v in sorted(known)]
         files = [
             [
                 f["filename"],
