@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,11 @@ def hash_file(part: Part) -> str:
     return table({"package": part.package, "files": rows})
 
 
+def plain(source: str) -> str:
+    """Return a source without the name of the survey that read it."""
+    return re.sub(r"\(\w+ (measurement of [^)]*)\)", r"(\1)", source)
+
+
 def render(facts: Facts, measured_text: str, assembly: Assembly) -> dict[str, str]:
     """Return file name → text of all data files."""
     measured = load_measured(measured_text)
@@ -179,7 +185,7 @@ def render(facts: Facts, measured_text: str, assembly: Assembly) -> dict[str, st
     files["health.json"] = table(
         {
             "health": [
-                [*(h[c] for c in columns), "; ".join(h["source"])]
+                [*(h[c] for c in columns), plain("; ".join(h["source"]))]
                 for h in sorted(facts.health, key=lambda h: (h["channel"], h["kind"], h["problem"]))
             ],
             "stale": stale,

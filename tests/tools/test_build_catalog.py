@@ -90,7 +90,7 @@ def test_a_removal_needs_permission(tmp_path: Path) -> None:
         return [r for r in rows if r["channel"] != "cu124" or r["torch"] != "2.4.0"]
 
     out = tmp_path / "out"
-    run(facts_folder(), "--out", out)
+    shutil.copytree(DATA, out)
     before = generated(out)
     facts = copied_facts(tmp_path, torch_channels=without_cu124)
     with pytest.raises(FloorError, match=r"torch 2\.4\.0"):
