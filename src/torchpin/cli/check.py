@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
+from typing import TYPE_CHECKING
 
+from torchpin.cli.arguments import Arguments, plain_check
 from torchpin.cli.common import exit_code, fleet_of, notes_of, options_of, view_of
-from torchpin.cli.parser import (
-    Parser,
-    add_fleet,
-    add_output,
-    add_paths,
-    add_policy,
-    add_rules,
-)
 from torchpin.cli.terminal import out, style
 from torchpin.errors import UsageError
 from torchpin.report.model import CheckView
 
+if TYPE_CHECKING:  # argparse is imported only where there are options
+    from torchpin.cli.parser import Parser
+
 
 def parser() -> Parser:
     """Return the parser of ``check``."""
+    from torchpin.cli.parser import (
+        Parser,
+        add_fleet,
+        add_output,
+        add_paths,
+        add_policy,
+        add_rules,
+    )
+
     made = Parser("check", "Say what will not install or will not run on the fleet, and why.")
     add_paths(made, what="check")
     made.add_argument(
@@ -40,7 +45,7 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> int:
     """Run ``check`` and return its exit code."""
-    args = parser().parse(argv)
+    args = plain_check(argv) or parser().parse(argv)
     if args.statistics and args.output_format not in ("text", "concise"):
         raise UsageError("--statistics is text; it has no other --output-format")
     if args.diff:
@@ -58,7 +63,7 @@ def main(argv: list[str]) -> int:
     return exit_code(view.findings, args)
 
 
-def rendered(view: CheckView, args: argparse.Namespace) -> str:
+def rendered(view: CheckView, args: Arguments) -> str:
     """Return the report in the format of ``args``; each reporter is imported when used."""
     # Only here, at the edge, is a format chosen; the imports are local because a run uses one.
     kind = args.output_format

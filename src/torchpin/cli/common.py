@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from typing import TYPE_CHECKING
 
+from torchpin.cli.arguments import Arguments
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.terminal import note
 from torchpin.errors import UsageError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # --help and usage errors need no engine
     from torchpin.engine import Options, Report
 
 
-def options_of(args: argparse.Namespace) -> Options:
+def options_of(args: Arguments) -> Options:
     """Return the options of the engine.
 
     Raises:
@@ -56,7 +56,7 @@ def options_of(args: argparse.Namespace) -> Options:
     )
 
 
-def declared_fleet(args: argparse.Namespace) -> Fleet | None:
+def declared_fleet(args: Arguments) -> Fleet | None:
     """Return the fleet that the command line declares, None if it declares none.
 
     Raises:
@@ -76,7 +76,7 @@ def declared_fleet(args: argparse.Namespace) -> Fleet | None:
     )
 
 
-def fleet_of(args: argparse.Namespace, options: Options) -> Fleet | None:
+def fleet_of(args: Arguments, options: Options) -> Fleet | None:
     """Return the fleet: of the command line, else of the profile; None if there is neither.
 
     Groups on the command line replace those of the profile; its other settings stay.
@@ -110,7 +110,7 @@ def notes_of(report: Report, *, quiet: bool) -> None:
             note(clean(text))
 
 
-def exit_code(findings: tuple[Finding, ...], args: argparse.Namespace) -> int:
+def exit_code(findings: tuple[Finding, ...], args: Arguments) -> int:
     """Return 1 if a finding is at least as grave as ``--severity``, else 0."""
     if args.exit_zero:
         return CLEAN

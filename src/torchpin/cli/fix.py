@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from torchpin.cli.arguments import Arguments
 from torchpin.cli.check import rendered
 from torchpin.cli.common import exit_code, fleet_of, notes_of, options_of, view_of
 from torchpin.cli.parser import (
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
     return run(parser().parse(argv))
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Run ``fix`` with parsed arguments (``check --diff`` too) and return its exit code."""
     from torchpin import engine
 
@@ -99,13 +99,15 @@ def decoded(document: Document, data: bytes) -> str:
     return data[len(document.bom) :].decode(document.encoding)
 
 
-def _report(result: FixResult, args: argparse.Namespace) -> None:
+def _report(result: FixResult, args: Arguments) -> None:
     after = view_of(result.report_after, unsafe_fixes=args.unsafe_fixes)
     out(rendered(after, args))
     if args.quiet or args.output_format not in ("text", "concise"):
         return
-    before = len(result.report_before.findings)
-    mended = max(0, before - len(after.findings))
+    left = {(one.code, one.path, one.message) for one in after.findings}
+    mended = sum(
+        (one.code, one.path, one.message) not in left for one in result.report_before.findings
+    )
     if not result.changes:
         out("Nothing to change.\n")
         return
@@ -115,7 +117,7 @@ def _report(result: FixResult, args: argparse.Namespace) -> None:
     out(paint.paint("good", line) + "\n")
 
 
-def _diff(result: FixResult, args: argparse.Namespace) -> int:
+def _diff(result: FixResult, args: Arguments) -> int:
     from torchpin.report import diff
 
     paint = style(no_color=args.no_color)
@@ -138,7 +140,7 @@ def _print_fixed(result: FixResult, options: Options) -> None:
     sys.stdout.buffer.flush()
 
 
-def _skipped(result: FixResult, args: argparse.Namespace) -> None:
+def _skipped(result: FixResult, args: Arguments) -> None:
     if not args.quiet:
         for text in result.skipped:
             note(clean(text))

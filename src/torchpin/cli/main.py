@@ -41,7 +41,7 @@ or declare the fleet once, in torchpin.toml or in pyproject.toml [tool.torchpin]
   python = "3.11"
 
 options of a command: torchpin COMMAND --help     version: torchpin --version
-exit code: 0 clean or all fixed · 1 findings · 2 wrong usage · 3 internal failure
+exit code: 0 clean or fixed · 1 findings · 2 wrong usage · 3 internal failure
 """
 
 

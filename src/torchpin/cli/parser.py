@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable
 from typing import NoReturn
 
 from torchpin.catalog.model import PLATFORMS
+from torchpin.cli.arguments import Arguments
 from torchpin.errors import UsageError
 
 FORMATS = ("text", "concise", "json", "github", "sarif")
@@ -22,16 +24,17 @@ class Parser(argparse.ArgumentParser):
             description=description,
             epilog=epilog,
             allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_formatter,
         )
 
-    def parse(self, argv: list[str]) -> argparse.Namespace:
+    def parse(self, argv: list[str]) -> Arguments:
         """Return the arguments of ``argv``.
 
         Raises:
             UsageError: an unknown option or a value that is not one of the choices.
         """
-        args, rest = self.parse_known_args(argv)
+        args = Arguments()
+        _, rest = self.parse_known_args(argv, args)
         if rest:
             word = rest[0].split("=", 1)[0]
             options = [name for action in self._actions for name in action.option_strings]
@@ -60,6 +63,22 @@ class Parser(argparse.ArgumentParser):
             sys.stderr.write(message)
         sys.stdout.flush()
         raise SystemExit(status)
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """Return a formatter as wide as the terminal.
+
+    argparse makes one for each argument; left to itself it imports shutil and what that needs.
+    """
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        width = int(columns)
+    else:
+        try:
+            width = os.get_terminal_size(1).columns or 80
+        except OSError:  # not a terminal
+            width = 80
+    return argparse.RawDescriptionHelpFormatter(prog, width=width - 2)
 
 
 def _head(action: argparse.Action) -> str:
