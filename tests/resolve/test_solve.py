@@ -259,6 +259,13 @@ def test_ended_companion_comes_from_pypi_beside_a_channel() -> None:
     assert (plan.channel, text.home, text.version) == ("cu126", "pypi", "0.18.0")
 
 
+def test_a_companion_of_another_cuda_is_no_companion() -> None:
+    """PyPI's torchaudio 2.11.0 is cu130 and refuses PyPI's torch 2.15.0, which is cu132."""
+    plan = only(request((group("a", A100),), "torch==2.15.0", "torchaudio!==2.11.0"))
+    assert dict(plan.versions) == {"torch": "2.14.1", "torchaudio": "2.11.0"}
+    assert {b.cuda for _, _, b in plan.builds} == {"13.0"}
+
+
 def test_unknown_packages_are_left_alone() -> None:
     plan = only(request((group("a", A100),), "torch==2.14.0", "torchmetrics==1.0"))
     assert dict(plan.versions) == {"torch": "2.14.0"}

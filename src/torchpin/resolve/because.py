@@ -53,6 +53,15 @@ def _ground(space: Space, found: Found, numbers: tuple[int, ...]) -> list[Line]:
                     package == "torch" and reason.question == "kernels"
                 ):
                     good.append(_line(reason))
+        if package != "torch":
+            host = next(
+                b for place, name, b in found.builds if (place, name) == (platform, "torch")
+            )
+            weak += [
+                _line(reason)
+                for reason in space.judge_pair(build, host)
+                if reason.status in (PARTLY, UNKNOWN)
+            ]
     return [*good, *weak]
 
 

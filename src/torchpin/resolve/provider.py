@@ -97,13 +97,14 @@ class Provider:
         for key, (level, options) in space.torch_keys(version, lane).items():
             if level > cap:
                 continue
-            if all(
-                any(
-                    self._fits(package, companion, version, key, lane)
+            for package in self.problem.companions:
+                fits = [
+                    found
                     for companion in self.companion_versions(package, version)
-                )
-                for package in self.problem.companions
-            ):
+                    if (found := self._fits(package, companion, version, key, lane)) is not None
+                ]
+                level = max(level, min(fits, default=cap + 1))
+            if level <= cap:
                 ranked.append((level, self._cost(version, key, lane, options[0]), key))
         return [key for _, _, key in sorted(ranked)]
 
@@ -136,13 +137,15 @@ class Provider:
             self._companions[at] = found
         return found
 
-    def _fits(self, package: str, companion: str, version: str, key: str, lane: Lane) -> bool:
+    def _fits(self, package: str, companion: str, version: str, key: str, lane: Lane) -> int | None:
+        """Return the level of a companion beside torch at a place; None if it may not be taken."""
         space, cap = self.problem.space, self.problem.cap
-        for option in lane.options:
-            best = space.companion(package, companion, version, key, option, lane.lenient)
-            if best is not None and best[0] <= cap:
-                return True
-        return False
+        levels = [
+            best[0]
+            for option in lane.options
+            if (best := space.companion(package, companion, version, key, option, lane.lenient))
+        ]
+        return min((level for level in levels if level <= cap), default=None)
 
     def torch_versions(self) -> Iterator[str]:
         """Yield the torch versions that are arc-consistent with lanes and companions."""
@@ -230,7 +233,7 @@ class Provider:
                 frozenset(
                     key
                     for key in self.torch_keys(torch, name)
-                    if self._fits(identifier, value, torch, key, lane)
+                    if self._fits(identifier, value, torch, key, lane) is not None
                 ),
                 (),
                 f"{identifier} {value}",

@@ -100,7 +100,7 @@ class Space:
         self._builds: dict[tuple[str, str, str], dict[str, list[Build]]] = {}
         self._verdicts: dict[tuple[int, int], Verdict] = {}
         self._levels: dict[tuple[int, int], int] = {}
-        self._pairs: dict[tuple[int, int], bool] = {}
+        self._pairs: dict[tuple[int, int], int] = {}
         self._versions: dict[str, tuple[str, ...]] = {}
         self._best: dict[
             tuple[str, str, str, Option, frozenset[int]], tuple[int, Build] | None
@@ -129,9 +129,7 @@ class Space:
 
     def has_gpu(self, lane: Lane) -> bool:
         """Return whether any target of the lane has a GPU."""
-        return any(
-            self.targets[number].group.gpus for option in lane.options for number in option.targets
-        )
+        return any(self._any_gpu(option) for option in lane.options)
 
     def versions(self, package: str) -> tuple[str, ...]:
         """Return the published final versions, newest first."""
@@ -222,13 +220,14 @@ class Space:
                 return LEVELS[PARTLY] if self.level(twin, number) == LEVELS[PARTLY] else 0
         return 0
 
-    def pair_holds(self, companion: Build, torch: Build) -> bool:
-        """Return whether two builds accept each other as far as is known."""
+    def pair_level(self, companion: Build, torch: Build) -> int:
+        """Return how well two builds accept each other; what is not known does not count."""
         at = (id(companion), id(torch))
         found = self._pairs.get(at)
         if found is None:
-            reasons = self.judge_pair(companion, torch)
-            found = self._pairs[at] = all(reason.status != FAILS for reason in reasons)
+            statuses = [reason.status for reason in self.judge_pair(companion, torch)]
+            known = (LEVELS[status] for status in statuses if status != UNKNOWN)
+            found = self._pairs[at] = max(known, default=0)
         return found
 
     def best(
@@ -288,9 +287,17 @@ class Space:
             keys.append(PYPI)
         for at in keys:
             best = self.best(package, version, at, option, lenient)
-            if best is not None and self.pair_holds(best[1], host[1]):
-                return best
+            if best is None:
+                continue
+            pair = self.pair_level(best[1], host[1])
+            if pair == LEVELS[PARTLY] and not self._any_gpu(option):
+                pair = 0  # only its GPU operators are missing
+            if pair <= AT_MOST_PARTLY:
+                return (max(best[0], pair), best[1])
         return None
+
+    def _any_gpu(self, option: Option) -> bool:
+        return any(self.targets[number].group.gpus for number in option.targets)
 
     def _on_channels(self, package: str) -> bool:
         return package in ("torchvision", "torchaudio") or any(
