@@ -34,7 +34,7 @@ usage: torchpin COMMAND [OPTIONS] [PATH ...]
 
 Start with:
   torchpin check requirements.txt --gpu V100 --driver 550.54.15 --python 3.11
-or declare the fleet once, in torchpin.toml or in pyproject.toml [tool.torchpin]:
+or declare the fleet once, in torchpin.toml or pyproject.toml [tool.torchpin]:
   [fleet.training]
   gpus = ["Tesla V100", "A100-SXM4-80GB"]
   driver = "550.54.15"

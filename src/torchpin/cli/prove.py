@@ -134,6 +134,7 @@ def _uv(path: str, target: Target) -> tuple[str, ...]:
     )
     return (
         *(uv, "pip", "compile", "--quiet", "--no-header", "--only-binary", ":all:"),
+        *("--python", sys.executable),
         *("--python-platform", platform, *python, path),
     )
 
