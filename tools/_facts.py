@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlparse
 
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
@@ -271,7 +272,7 @@ def partners(pairs: list[dict[str, Any]], versions: dict[str, list[str]]) -> dic
     for pair in pairs:
         torch = pair["torch"]
         entry: dict[str, list[list[Any]]] = {}
-        for package in sorted(set(pair) & set(versions) - {"torch", "triton"}):
+        for package in sorted(set(pair) & set(versions) - {"torch"}):
             listed = pair[package]
             exact = listed.get("exact_pin", []) if isinstance(listed, dict) else []
             other = (
@@ -280,6 +281,9 @@ def partners(pairs: list[dict[str, Any]], versions: dict[str, list[str]]) -> dic
                 else listed
             )
             found = [[v, f"=={torch}", 1] for v in exact]
+            if package == "triton":
+                found = [[v, None, 1] for v in asked(other, "triton", versions[package])]
+                other = []
             for text in other:
                 head, _, rest = text.partition(" ")
                 match = re.match(r"\(torch\s*([^)]*)\)", rest)
@@ -296,6 +300,12 @@ def partners(pairs: list[dict[str, Any]], versions: dict[str, list[str]]) -> dic
                 entry[package] = known
         out[torch] = entry
     return out
+
+
+def asked(requirements: Iterable[str], name: str, versions: list[str]) -> list[str]:
+    """Return the versions that requirements like ``triton (==2.0.0) ; …`` accept."""
+    wanted = [Requirement(text) for text in requirements if text.startswith(name)]
+    return [v for v in versions if any(r.specifier.contains(v) for r in wanted)]
 
 
 def in_line(version: str, line: str) -> bool:

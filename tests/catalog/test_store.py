@@ -362,3 +362,10 @@ def test_show_rows() -> None:
     assert {r["label"] for r in show_rows(CATALOG, "torch", "2.14.1+cu126")} == {"cu126"}
     assert show_rows(CATALOG, "torch", "9.9") == []
     assert show_rows(CATALOG, "numpy") == []
+
+
+def test_triton_is_what_torch_asks_for() -> None:
+    assert CATALOG.partners("2.11.0", "triton") == ("3.6.0",)
+    assert CATALOG.partners("2.0.1", "triton") == ("2.0.0",)
+    assert CATALOG.partners("2.15.0", "triton") == ("3.9.0",)
+    assert CATALOG.partners("1.13.1", "triton") == ()

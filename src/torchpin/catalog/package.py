@@ -22,11 +22,12 @@ from torchpin.evidence import PROOF, weakest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 
 class Package:
-    """The records of one package, turned into ``Build`` values version by version."""
+    """The records of one package; a record becomes a ``Build`` when it is first asked for."""
 
     def __init__(self, raw: dict[str, Any]) -> None:
         self.name: str = raw["package"]
@@ -37,10 +38,11 @@ class Package:
         self._spans = {s[0]: s for s in raw["spans"]}
         self._kernels: list[list[Any]] = raw["kernels"]
         self._lists: dict[int, Kernels] = {}
-        self._raw: dict[str, list[list[Any]]] = {}
-        for record in raw["builds"]:
-            self._raw.setdefault(record[0], []).append(record)
-        self._builds: dict[str, tuple[Build, ...]] = {}
+        self._records: list[list[Any]] = raw["builds"]
+        self._builds: list[Build | None] = [None] * len(self._records)
+        self._of: dict[str, list[int]] = {}
+        for at, record in enumerate(self._records):
+            self._of.setdefault(record[0], []).append(at)
         self._all: tuple[Build, ...] | None = None
         self._names: dict[Version, str] | None = None
         self._versions: tuple[str, ...] | None = None
@@ -61,13 +63,10 @@ class Package:
             )
         return found
 
-    def of(self, version: str) -> tuple[Build, ...]:
-        """Return the builds of one version, written as the data write it."""
-        found = self._builds.get(version)
+    def _build_at(self, at: int) -> Build:
+        found = self._builds[at]
         if found is None:
-            found = self._builds[version] = tuple(
-                self._build(record) for record in self._raw.get(version, ())
-            )
+            found = self._builds[at] = self._build(self._records[at])
         return found
 
     def _build(self, r: list[Any]) -> Build:
@@ -101,19 +100,19 @@ class Package:
     def all(self) -> tuple[Build, ...]:
         """Return every build, ascending by version, then home, channel, platform."""
         if self._all is None:
-            self._all = tuple(build for version in self._raw for build in self.of(version))
+            self._all = tuple(map(self._build_at, range(len(self._records))))
         return self._all
 
     def versions(self) -> tuple[str, ...]:
         """Return every version published anywhere, ascending."""
         if self._versions is None:
-            known = {*self.pypi, *self._raw, *self.elsewhere}
+            known = {*self.pypi, *self._of, *self.elsewhere}
             self._versions = tuple(sorted(known, key=lambda text: (Version(text), text)))
         return self._versions
 
     def name_of(self, version: str) -> str | None:
         """Return the version as the data write it (``2.14`` → ``2.14.0``), None if unknown."""
-        if version in self._raw:
+        if version in self._of:
             return version
         if self._names is None:
             self._names = {Version(text): text for text in self.versions()}
@@ -130,20 +129,27 @@ class Package:
         home: str | None = None,
     ) -> tuple[Build, ...]:
         """Return the builds with these values; None means any."""
-        if version is None:
-            builds = self.all()
-        else:
-            name = self.name_of(version)
-            builds = self.of(name) if name else ()
-        if channel is None and platform is None and home is None:
-            return builds
-        return tuple(
-            b
-            for b in builds
-            if (channel is None or b.channel == channel)
-            and (platform is None or b.platform == platform)
-            and (home is None or b.home == home)
-        )
+        if version is None and channel is None and platform is None and home is None:
+            return self.all()
+        places: Iterable[int] = range(len(self._records))
+        if version is not None:
+            places = self._of.get(self.name_of(version) or "", ())
+        found = []
+        for at in places:
+            record = self._records[at]
+            if (
+                (channel is None or record[2] == channel)
+                and (platform is None or record[4] == platform)
+                and (home is None or record[3] == home)
+            ):
+                found.append(self._build_at(at))
+        return tuple(found)
+
+    def yanked(self) -> frozenset[str]:
+        """Return the versions of which every file on PyPI is yanked."""
+        here = [record for record in self._records if record[3] == "pypi"]
+        live = {record[0] for record in here if not record[14]}
+        return frozenset(record[0] for record in here) - live
 
     def span(self, channel: str, platform: str | None = None) -> ChannelSpan | None:
         """Return the first and last proved release on a channel; see ``Catalog.channel_span``."""

@@ -144,20 +144,17 @@ class Catalog:
     def partners(self, torch_version: str, package: str) -> tuple[str, ...]:
         """Return the versions of a package that work with this torch, best first.
 
-        First the version made for it (both have the number of the same release, or its METADATA
-        pins it), then those whose METADATA accepts it, newest first; no yanked ones.
+        First the version made for it (its METADATA pins this torch, or both belong to one
+        release), then those that accept it, newest first; no yanked ones. For ``triton``: what
+        torch's own METADATA asks for.
         """
         table = self._file("partners.json")
         torch = self._package("torch")
         name = torch.name_of(torch_version.partition("+")[0]) if torch else None
         found = table.get(name or torch_version, {}).get(package, ())
-        yanked = self._yanked(package)
+        known = self._package(package)
+        yanked = known.yanked() if known and found else frozenset()
         return tuple(version for version, _, _ in found if version not in yanked)
-
-    def _yanked(self, package: str) -> frozenset[str]:
-        here = self.find(package, home="pypi")
-        live = {b.version for b in here if not b.yanked}
-        return frozenset(b.version for b in here) - live
 
     def health(self, channel: str) -> tuple[Health, ...]:
         """Return what is known to be wrong with a channel (``pypi`` for PyPI), and with all."""
