@@ -147,6 +147,8 @@ def write_plan(
     )
     if blocked is not None:
         return Fix(DISPLAY, f"{text}; mend the lines of {blocked} that cannot be read first")
+    if current_channel(way) == "cpu" and plan.channel != "cpu" and not keeps_purpose(way, plan):
+        return Fix(DISPLAY, f"{text} for the groups with GPUs; the cpu index is left to the others")
     try:
         for one in drafts(way, plan, context.catalog):
             if one.edits and holds(way, context, plan, one):
@@ -155,6 +157,15 @@ def write_plan(
     except RefusedError as why:
         return Fix(DISPLAY, f"{text}; not written: {why}")
     return Fix(DISPLAY, f"{text}; not written: no edit of this file gives exactly these builds")
+
+
+def keeps_purpose(way: Way, plan: Plan) -> bool:
+    """True if a file with the cpu index may become a GPU file: no CPU group, same torch."""
+    pins = [exact_version(placed.declaration.specifier) for placed in family_declarations(way)]
+    torch = dict(plan.versions)["torch"]
+    return all(target.group.gpus for target in plan.targets) and any(
+        pin is not None and pin[0] == torch for pin in pins
+    )
 
 
 def edited(way: Way, one: Draft) -> Install:
@@ -246,6 +257,8 @@ def safety_of(
         }
         same = today == {version}
     if not same:
+        return UNSAFE
+    if current_channel(way) == "cpu" and plan.channel != "cpu":
         return UNSAFE
     if not context.declared and plan.home == "channel" and plan.channel != current_channel(way):
         return UNSAFE

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchpin.catalog.files import admits_python
 from torchpin.catalog.model import FAMILY
 from torchpin.catalog.store import Catalog
 from torchpin.documents.base import Declaration, Document, Edit, Span
@@ -44,12 +45,11 @@ def drafts(way: Way, plan: Plan, catalog: Catalog) -> Iterator[Draft]:
     Raises:
         RefusedError: a pin comes from a variable or a URL, or carries hashes that are not known.
     """
-    keep_index = not channel_lines(way)
-    for index_edits in index_drafts(way, plan):
-        if not needs_pins(way):
+    for index_edits, unnamed in index_drafts(way, plan):
+        if not unnamed and not needs_pins(way):
             yield draft(index_edits, [], pinned=False)
         for style in ("kept", "labelled"):
-            pins = pin_edits(way, plan, catalog, style, keep_index=keep_index)
+            pins = pin_edits(way, plan, catalog, style, new_index=unnamed)
             yield draft(index_edits, pins, pinned=True)
 
 
@@ -89,19 +89,21 @@ def channel_lines(way: Way) -> list[PlacedIndex]:
     return list(found.values())
 
 
-def index_drafts(way: Way, plan: Plan) -> Iterator[list[tuple[Document, Edit]]]:
-    """Yield the edits of index lines, least change first."""
+def index_drafts(way: Way, plan: Plan) -> Iterator[tuple[list[tuple[Document, Edit]], bool]]:
+    """Yield the edits of index lines, least change first, and whether the index is a new one."""
     lines = channel_lines(way)
     if plan.home == "pypi":
-        yield []
+        yield [], not lines
         if lines:
-            yield [delete_line(index) for index in lines]
+            yield [delete_line(index) for index in lines], False
         return
     if lines:
-        yield swap_channel(lines, plan.channel)
+        yield swap_channel(lines, plan.channel), False
+        if way.install.client == "uv":
+            yield link_pages(way, lines, plan), True
         return
     for document in dict.fromkeys((home_of(way), way.install.root)):
-        yield [insert_index(way, document, plan)]
+        yield [insert_index(way, document, plan)], True
 
 
 def swap_channel(lines: list[PlacedIndex], channel: str) -> list[tuple[Document, Edit]]:
@@ -138,6 +140,24 @@ def swap_channel(lines: list[PlacedIndex], channel: str) -> list[tuple[Document,
     return edits
 
 
+def link_pages(way: Way, lines: list[PlacedIndex], plan: Plan) -> list[tuple[Document, Edit]]:
+    """Put one link page a package in the place of the channel lines (fix policy F2, uv).
+
+    A link page shadows nothing, and uv falls back to PyPI where it has no wheel for the platform.
+    """
+    edits = [delete_line(index) for index in lines]
+    document, first = edits[0]
+    pages = "".join(page + document.newline for page in pages_for(way, plan))
+    return [(document, first._replace(text=pages)), *edits[1:]]
+
+
+def pages_for(way: Way, plan: Plan) -> list[str]:
+    """Return the link pages of the channel for the packages of the file, and torch."""
+    url = plan.index_url or channel_url(plan.channel)
+    names = {placed.declaration.name for placed in family_declarations(way)} | {"torch"}
+    return [f"-f {url}/{name}/" for name in FAMILY if name in names]
+
+
 def delete_line(index: PlacedIndex) -> tuple[Document, Edit]:
     """Return the edit that deletes an index line with its line end."""
     assert index.document is not None
@@ -165,12 +185,10 @@ def index_lines_for(way: Way, plan: Plan) -> list[str]:
     url = plan.index_url or channel_url(plan.channel)
     if way.install.client == "pip":
         return [f"--extra-index-url {url}"]
-    names = [placed.declaration.name for placed in family_declarations(way)]
     others = any(placed.declaration.name not in FAMILY for placed in way.install.requirements)
     if not others and len({build.platform for _, _, build in plan.builds}) == 1:
         return [f"--index-url {url}"]
-    wanted = [name for name in FAMILY if name in names or name == "torch"]
-    return [f"-f {url}/{name}/" for name in wanted]
+    return pages_for(way, plan)
 
 
 def insert_index(way: Way, document: Document, plan: Plan) -> tuple[Document, Edit]:
@@ -189,24 +207,26 @@ def insert_index(way: Way, document: Document, plan: Plan) -> tuple[Document, Ed
 
 
 def pin_edits(
-    way: Way, plan: Plan, catalog: Catalog, style: str, *, keep_index: bool
+    way: Way, plan: Plan, catalog: Catalog, style: str, *, new_index: bool
 ) -> list[tuple[Document, Edit]]:
     """Return the edits that pin every family declaration to the plan.
 
     Args:
         style: ``kept``: a pin without a label stays without one where the file names a channel;
             ``labelled``: every pin gets the label of its build.
-        keep_index: the file named no channel before.
+        new_index: the file named no channel before.
 
     Raises:
         RefusedError: see ``drafts``.
     """
     alone = not any(index.kind.kind == "pypi" for index in way.install.indexes)
-    if keep_index and way.install.client == "uv":
-        alone = any(line.startswith("--index-url") for line in index_lines_for(way, plan))
+    if new_index:
+        alone = not channel_lines(way) and any(
+            line.startswith("--index-url") for line in index_lines_for(way, plan)
+        )
     edits: list[tuple[Document, Edit]] = []
     for placed in family_declarations(way):
-        edits += pin_one(placed, plan, catalog, style, alone=alone, new_index=keep_index)
+        edits += pin_one(placed, plan, catalog, style, alone=alone, new_index=new_index)
     return edits
 
 
@@ -315,10 +335,12 @@ def hash_edits(
         for platform, package, build in plan.builds:
             if package != declaration.name or platform != target.group.platform:
                 continue
+            tag = target.python.tag if target.python is not None else None
+            place = build.channel if build.home == "channel" else None
             known = [
                 digest
-                for name, digest in catalog.hashes(package, build.full_version, platform)
-                if target.python is None or f"-{target.python.tag}-" in name or "-py3-" in name
+                for name, digest in catalog.hashes(package, build.full_version, platform, place)
+                if admits_python(name, tag)
             ]
             if not known:
                 raise RefusedError(

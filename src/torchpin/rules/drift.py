@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchpin.evidence import PUBLISHED
+from torchpin.catalog.files import admits_python
+from torchpin.evidence import LOCKFILE, PUBLISHED
 from torchpin.judge.model import FAILS, Reason
 from torchpin.rules.context import Context, Judged, JudgedSet, Way, because, build_text
 from torchpin.rules.exists import IndexLostInExport
 from torchpin.rules.files import slice_of
 from torchpin.rules.hardware import NoKernelImage, floats_badly, gpu_names
-from torchpin.rules.model import ERROR, INFO, Because, Finding
+from torchpin.rules.model import ERROR, INFO, WARNING, Because, Finding
 from torchpin.rules.registry import Rule
 
 
@@ -146,4 +147,58 @@ class InvalidLocalSpecifier(Rule):
                 )
 
 
-RULES = (FloatingTorch, OpenUpperBound, InvalidLocalSpecifier, IndexLostInExport)
+class HashUnverifiable(Rule):
+    """A digest that belongs to no known wheel of the pin, or is missing where one is needed.
+
+    What it does: compares the ``--hash`` digests of a pin with the digests of the wheel that the
+    target would install.
+
+    Why it is bad: pip stops with "THESE PACKAGES DO NOT MATCH THE HASHES". The usual cause is a
+    digest copied from ``data-dist-info-metadata`` of an index page: it is the digest of the
+    METADATA file, not of the wheel.
+
+    Example: ``torch==2.11.0+cu128 --hash=sha256:…`` with a digest of another file.
+
+    Fix: the digest of the wheel, from a download or a lock file.
+
+    Evidence: digests in public lock files and on PyPI; a warning, since a wheel may have been
+    uploaded again.
+    """
+
+    code = "TP508"
+    name = "hash-unverifiable"
+    severity = WARNING
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield pins none of whose digests is known for the selected wheel."""
+        for judged_set, one in context.pairs(way):
+            placed, build = one.selection.placed, one.selection.build
+            if placed is None or build is None or not placed.declaration.hashes:
+                continue
+            given = {one.digest for one in placed.declaration.hashes if one.algorithm == "sha256"}
+            python = judged_set.target.python
+            place = build.channel if build.home == "channel" else None
+            known = {
+                digest: wheel
+                for wheel, digest in context.catalog.hashes(
+                    build.package, build.full_version, build.platform, place
+                )
+                if admits_python(wheel, python.tag if python is not None else None)
+            }
+            if not known or not given or given & set(known):
+                continue
+            yield self.finding(
+                placed.document,
+                placed.declaration.hashes[0].span,
+                f"no digest given here is one of {build_text(build)}"
+                + (f" for Python {python}" if python is not None else ""),
+                package=build.package,
+                target=judged_set.target,
+                because=[
+                    Because(f"{wheel} has sha256:{digest}", LOCKFILE, "digests in the catalog")
+                    for digest, wheel in sorted(known.items())[:2]
+                ],
+            )
+
+
+RULES = (FloatingTorch, OpenUpperBound, InvalidLocalSpecifier, IndexLostInExport, HashUnverifiable)
