@@ -1,0 +1,135 @@
+"""Real pip and real uv pick what ``select`` predicts, on kept and on generated cases.
+
+``pytest -m oracle --oracle-cases 5000`` for more; the seed of the fresh cases is printed and can be
+given back with ``--oracle-seed``. A disagreement becomes a file in ``cases/``.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.clients.generate import Case, case_of
+from tests.clients.harness import Picked, Pip, Uv
+from tests.clients.oracle import Answer, Compared, Difference, Oracle, agree, shrink
+from tests.clients.stub_server import Stub
+
+pytestmark = [pytest.mark.clients, pytest.mark.oracle]
+
+SEED = 20261130
+SAMPLE = {"uv": 150, "pip": 50}
+"""Generated cases of an ordinary run."""
+FULL = {"uv": 1200, "pip": 400}
+"""Generated cases where the oracle alone is asked for (``-m oracle``)."""
+FRESH = 0.2
+"""Share of the cases whose seed is new each time."""
+SHOWN = 3
+"""How many disagreements are made small and printed."""
+CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
+
+
+@pytest.fixture(scope="session")
+def oracle(lean_stub: Stub, pip: Pip, uv: Uv, tmp_path_factory: pytest.TempPathFactory) -> Oracle:
+    return Oracle(lean_stub, {"pip": pip, "uv": uv}, tmp_path_factory.mktemp("oracle"))
+
+
+@pytest.fixture(scope="session")
+def compared(oracle: Oracle, request: pytest.FixtureRequest) -> Callable[[str], list[Compared]]:
+    """Return the compared cases of a client; they are run once a session."""
+    config = request.config
+    asked: int = config.getoption("--oracle-cases")
+    fresh: int = config.getoption("--oracle-seed") or int(time.time())
+    alone = config.getoption("markexpr") == "oracle"
+    counts = {"uv": asked, "pip": (asked + 1) // 2} if asked else FULL if alone else SAMPLE
+    kept: dict[str, list[Compared]] = {}
+
+    def run(client: str) -> list[Compared]:
+        if client not in kept:
+            new = int(counts[client] * FRESH)
+            cases = [case_of(SEED, n, client) for n in range(counts[client] - new)]
+            cases += [case_of(fresh, n, client) for n in range(new)]
+            kept[client] = [oracle.compare(case) for case in cases]
+            print(f"\n{client}: {len(cases)} cases, the last {new} with --oracle-seed {fresh}")
+        return kept[client]
+
+    return run
+
+
+def report(differences: list[Compared], oracle: Oracle, pick: Callable[[Compared], Answer]) -> str:
+    """Return the first disagreements as small as they can be made."""
+
+    def differs(case: Case) -> bool:
+        again = oracle.compare(case)
+        answer = pick(again)
+        unknown = isinstance(answer, str) and answer.startswith("unknown")
+        excluded = answer is again.by_catalog and oracle.excluded(again)
+        return not unknown and not excluded and not agree(answer, again.said)
+
+    texts = []
+    for one in differences[:SHOWN]:
+        small = oracle.compare(shrink(one.case, differs))
+        texts.append(Difference(small.case, pick(small), small.said, small.log).text)
+    return f"{len(differences)} disagreements\n" + "\n".join(texts)
+
+
+@pytest.mark.parametrize("client", ["uv", "pip"])
+def test_select_follows_the_client(
+    oracle: Oracle, compared: Callable[[str], list[Compared]], client: str
+) -> None:
+    """On closed facts, where nothing but the algorithm can be wrong."""
+    found = compared(client)
+    unknown = [c for c in found if isinstance(c.by_stub, str) and c.by_stub.startswith("unknown")]
+    rest = [c for c in found if c not in unknown]
+    picked = sum(not isinstance(c.said, str) for c in rest)
+    print(f"{client}: {picked} picks, {len(rest) - picked} errors, {len(unknown)} not predicted")
+    wrong = [c for c in rest if not agree(c.by_stub, c.said)]
+    assert not wrong, report(wrong, oracle, lambda c: c.by_stub)
+    assert len(unknown) < 0.08 * len(found)
+    assert picked > 0.25 * len(found)
+
+
+@pytest.mark.parametrize("client", ["uv", "pip"])
+def test_shipped_catalog_agrees_with_the_client(
+    oracle: Oracle, compared: Callable[[str], list[Compared]], client: str
+) -> None:
+    """With the catalog as shipped, where the stub serves what the catalog picks."""
+    found = compared(client)
+    why: Counter[str] = Counter()
+    wrong = []
+    for one in found:
+        if isinstance(one.by_catalog, str) and one.by_catalog.startswith("unknown"):
+            why["not predicted"] += 1
+        elif excluded := oracle.excluded(one):
+            why[excluded] += 1
+        elif agree(one.by_catalog, one.said):
+            why["agree"] += 1
+        else:
+            wrong.append(one)
+    print(f"{client}: {dict(why)}")
+    assert not wrong, report(wrong, oracle, lambda c: c.by_catalog)
+    assert why["agree"] > 0.4 * len(found)
+
+
+def _answer(value: Any) -> Answer:
+    if isinstance(value, str):
+        return value
+    return {name: Picked(version, home) for name, (version, home) in value.items()}
+
+
+@pytest.mark.parametrize("path", CASES, ids=[path.stem for path in CASES])
+def test_kept_case(oracle: Oracle, path: Path) -> None:
+    """Cases worth keeping: ``why``, files, ``expect`` of the client, ``select`` if it differs."""
+    data = json.loads(path.read_text("utf-8"))
+    case = Case(data["files"], data["client"], data["python"], data["platform"])
+    result = oracle.compare(case)
+    assert agree(_answer(data["expect"]), result.said), (result.said, result.log)
+    if data.get("select") == "unknown":
+        assert isinstance(result.by_stub, str)
+        assert result.by_stub.startswith("unknown"), result.by_stub
+    else:
+        assert agree(_answer(data["expect"]), result.by_stub), result.by_stub
