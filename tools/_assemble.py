@@ -11,7 +11,6 @@ from packaging.version import Version
 from tools._facts import (
     PLATFORM,
     PLATFORMS,
-    PYPI_DATE,
     Facts,
     Row,
     Wheel,
@@ -21,11 +20,11 @@ from tools._facts import (
 )
 from tools._spans import Span, absences, spans
 
+from torchpin.catalog.existence import file_list
 from torchpin.catalog.labels import cuda_of, kind_of_label
 from torchpin.catalog.model import FAMILY, Build, Kernels
 from torchpin.evidence import INFERRED, LOCKFILE, MEASURED, ORDER, PUBLISHED
 
-FILE_LIST = f"PyPI file list of {PYPI_DATE}"
 ELSEWHERE = {"torch": ["1.8.2"], "torchvision": ["0.9.2"], "torchaudio": ["0.8.2"]}
 """Published neither on PyPI nor on a channel that the facts hold."""
 UNLABELLED = ("xformers", "triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "torchtext")
@@ -72,6 +71,7 @@ def assemble(facts: Facts, measured: dict[str, Any]) -> Assembly:
     """Return everything that the data files hold."""
     contradictions: list[str] = []
     index = measured["index"]
+    listing = file_list(measured["dates"]["index"])
     versions = {p: list(index[p]["versions"]) for p in index}
     pairs = partners(facts.pairs, versions)
     defaults = {
@@ -87,7 +87,7 @@ def assemble(facts: Facts, measured: dict[str, Any]) -> Assembly:
         files = pypi_wheels(package, index.get(package, {"files": []})["files"])
         locked = [w for w in facts.locked if w.package == package]
         pairs_here = {f[0]: f[1] for t in pairs.values() for f in t.get(package, ()) if f[2] == 1}
-        table = pypi_builds(package, rows, files, pairs_here, defaults, contradictions)
+        table = pypi_builds(package, rows, files, pairs_here, defaults, listing, contradictions)
         channel_builds(package, rows, files, table)
         lock_builds(package, rows, locked, table, contradictions)
         builds = [
@@ -152,6 +152,7 @@ def pypi_builds(
     files: list[Wheel],
     pairs: Mapping[str, str],
     defaults: Mapping[tuple[str, str], str],
+    listing: str,
     contradictions: list[str],
 ) -> dict[KEY, Build]:
     """Return the builds of PyPI: its file list is complete; rows add what the wheels hold."""
@@ -167,7 +168,7 @@ def pypi_builds(
         if row and not row.exists:
             contradictions.append(f"{package} {version} {platform}: rows deny a file of PyPI")
         live = [w for w in wheels if not w.yanked] or wheels
-        source = FILE_LIST
+        source = listing
         if row:
             source += "; " + "; ".join(s for s in raw["source"] if "file list" not in s)
             source = source.rstrip("; ")

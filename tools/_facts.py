@@ -38,7 +38,6 @@ PLATFORM = {
     "macos_x86_64": "macos-x86_64",
 }
 PLATFORMS = tuple(PLATFORM.values())
-PYPI_DATE = "2026-11-30"
 TEST_PAGES = ("test", "variant")
 """Pages that are no release channel: release candidates and experimental wheel variants."""
 HOSTS = ("github.com", "pytorch.org", "dev-discuss.pytorch.org", "download.pytorch.org")

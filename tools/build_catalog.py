@@ -18,7 +18,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 from tools._assemble import Assembly, Part, assemble
 from tools._common import DATA, MEASURED, FloorError, digest, replace_all, table
-from tools._facts import PLATFORMS, PYPI_DATE, Facts, read_facts
+from tools._facts import PLATFORMS, Facts, read_facts
 from tools.measure_wheels import load as load_measured
 
 from torchpin.catalog.labels import kind_of_label
@@ -199,7 +199,7 @@ def render(facts: Facts, measured_text: str, assembly: Assembly) -> dict[str, st
     files["catalog.json"] = table(
         {
             "format": FORMAT,
-            "date": PYPI_DATE,
+            "date": measured["dates"]["index"],
             "digest": whole,
             "facts": facts.digests,
             "measured": measured["dates"],
@@ -238,6 +238,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--allow-removal", action="store_true")
     options = parser.parse_args(arguments)
     facts = read_facts(options.facts)
+    if not options.measured.is_file():
+        raise FloorError(f"{options.measured} is missing: run tools.measure_wheels first")
     text = options.measured.read_text(encoding="utf-8")
     assembly = assemble(facts, load_measured(text))
     check(assembly)

@@ -287,7 +287,7 @@ def test_data_are_one_record_a_line() -> None:
 
 
 def test_provenance() -> None:
-    assert CATALOG.date == "2026-11-30"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", CATALOG.date)
     assert re.fullmatch("[0-9a-f]{64}", CATALOG.digest)
     assert set(CATALOG.facts) >= {"torch_channels.json", "lockfile_wheels.json"}
     assert all(re.fullmatch("[0-9a-f]{64}", d) for d in CATALOG.facts.values())

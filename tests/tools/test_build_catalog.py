@@ -242,3 +242,13 @@ def test_rows_of_test_pages_are_left_out() -> None:
 def test_many_sources_are_counted() -> None:
     assert sources(["a", "a", "b"]) == "a; b"
     assert sources(list("abcdef")) == "a; b; c; d; and 2 more"
+
+
+def test_missing_measurements_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FloorError, match="measure_wheels"):
+        run(facts_folder(), "--measured", tmp_path / "none.json", "--out", tmp_path / "out")
+
+
+def test_the_catalog_has_the_date_of_the_file_lists() -> None:
+    dates = load(MEASURED.read_text(encoding="utf-8"))["dates"]
+    assert load_catalog().date == dates["index"]
