@@ -116,6 +116,8 @@ def test_pre_counts_for_pip_only(install: Installer) -> None:
         "# -*- coding: latin-1 -*-\ntorch\n",
         "torch -C a=b\n",
         "--only-final :all:\ntorch\n",
+        f"-i{A}\ntorch\n",
+        f"--extra-index {A}\ntorch\n",
         "torch==${TV}\n",
     ],
 )

@@ -158,6 +158,7 @@ def test_a_conflict_keeps_every_own_build(
         ("torch==2.14.9\n", "3.11", "version", "2.14.9 was never published"),
         ("torch>2.14.1,<2.15\n", "3.11", "version", "no version of torch"),
         ("torchaudio==2.14.0\n", "3.11", "version", "2.11.1"),
+        ("torch==2.4,>=2.11\n", "3.11", "version", "excludes every version"),
         ("torch==2.13.0+cu126\n", "3.11", "label-not-on-index", "cu126"),
         (f"torch==2.13.0+cu126\n-i {W}/cu130\n", "3.11", "label-not-on-index", "cu130"),
         (f"torch==2.14.0+cu124\n-i {W}/cu124\n", "3.11", "not-on-channel", "2.6.0"),
@@ -236,6 +237,25 @@ def test_a_hash_picks_the_build(choose: Choose) -> None:
     digest = next(digest for file, digest in known if "cp311" in file)
     text = f"torch==2.14.1 --hash=sha256:{digest}\n--extra-index-url {W}/cu126\n"
     assert versions(choose(text)) == {"torch": "2.14.1"}
+
+
+def test_a_hash_of_no_known_wheel_is_unknown(choose: Choose) -> None:
+    assert versions(choose(f"torch==2.14.1 --hash=sha256:{'0' * 64}\n")) == {"torch": "unknown"}
+
+
+@pytest.mark.parametrize(
+    ("text", "home"),
+    [
+        (f"torch==2.4.1\n--extra-index-url {W}/cpu\n", "pypi"),
+        (f"torchvision==0.22.1\n--extra-index-url {W}/cpu\n", "channel"),
+    ],
+)
+def test_equal_versions_go_by_tag_then_by_the_last_index(
+    text: str, home: str, choose: Choose
+) -> None:
+    build = choose(text, platform="linux-aarch64").selections[0].build
+    assert build is not None
+    assert (build.label, build.home) == ("", home)
 
 
 @pytest.mark.parametrize(

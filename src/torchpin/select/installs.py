@@ -10,6 +10,7 @@ an error; lines inside constraints files do not count.
 from __future__ import annotations
 
 import os.path
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from torchpin.documents.base import Declaration, Document, Include, IndexLine, OptionText
@@ -30,6 +31,11 @@ _UV_GLOBAL = frozenset(
     )
 )
 """Global options that uv 0.13 reads or ignores; it stops at every other one (measured)."""
+_UV_SPELLINGS = re.compile(
+    r"(?:--(?:requirement|constraint|index-url|extra-index-url|find-links|no-index)|-[rcif])"
+    r"(?=[\s=]|\Z)"
+)
+"""How uv spells the options that it shares with pip: no abbreviations, no value stuck to ``-r``."""
 _INDEX_OPTIONS = {
     "-i": "--index-url",
     "--pypi-url": "--index-url",
@@ -212,6 +218,11 @@ class _Walk:
             if declaration.from_variable and declaration.url is None:
                 message = "uv expands variables in URLs only"
                 self.problems.append((document, message, declaration.span.start))
+        spans = [include.span for include in document.includes]
+        for span in spans + [line.span for line in document.indexes]:
+            if _UV_SPELLINGS.match(document.text, span.start) is None:
+                word = document.text[span.start : span.end].split()[0]
+                self.problems.append((document, f"uv cannot read {redact(word)}", span.start))
         for option in document.options:
             if option.name not in _UV_GLOBAL:
                 message = f"uv refuses {option.name} in a requirements file"

@@ -83,6 +83,10 @@ def _never_published(ask: Ask, facts: Facts) -> Miss | Unclear | None:
     package = ask.package
     if ask.pin is not None:
         public = ask.pin[0]
+        pinned = public + (f"+{ask.pin[1]}" if ask.pin[1] else "")
+        if not ask.specifier.contains(pinned, prereleases=True):
+            text = f"{ask.text} excludes every version"
+            return Miss("version", text, PUBLISHED, _LABEL_SOURCE)
         existence = facts.existence(package, public)
         if existence.exists is None:
             return Unclear(f"the catalog of {facts.date} does not know {package} {public}")

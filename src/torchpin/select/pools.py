@@ -165,23 +165,35 @@ def matching(ask: Ask, candidates: tuple[Candidate, ...], *, pre: bool) -> list[
 def fitting(found: list[Candidate], target: Target) -> list[Candidate]:
     """Return the candidates that can be installed on ``target``, best first."""
     fits: list[Candidate] = []
+    floors: dict[Version, str] = {}
     for candidate in found:
-        good, _, inferred = wheel_fits(candidate.build, target)
+        build = candidate.build
+        good, _, inferred = wheel_fits(build, target)
         if good:
             fits.append(candidate._replace(inferred=candidate.inferred or inferred))
-    fits.sort(key=_order, reverse=True)
+            if build.home == "pypi" and build.glibc:
+                floors[candidate.version] = build.glibc
+    keys: dict[Candidate, tuple[Version, bool, int]] = {}
+    for at, candidate in enumerate(fits):
+        first, guessed = _tag_rank(candidate.build, floors.get(candidate.version))
+        if guessed:
+            fits[at] = candidate = candidate._replace(inferred=True)
+        keys[candidate] = (candidate.version, first, candidate.rank)
+    fits.sort(key=keys.__getitem__, reverse=True)
     return fits
 
 
-def _order(candidate: Candidate) -> tuple[Version, bool, int]:
-    """Return the sort key: version with its label, then tag priority, then the client's rank.
+def _tag_rank(build: Build, twin: str | None) -> tuple[bool, bool]:
+    """Return whether the tag of ``build`` ranks with PyPI's, and whether that is guessed.
 
-    Where a channel's wheel carries no label (older Linux ones), it is tagged ``linux_*``,
-    which ranks below PyPI's ``manylinux`` tags (``packaging.tags``).
+    It matters where a channel's wheel has the same version as PyPI's (``twin``: its glibc floor):
+    without a label. Older Linux ones are tagged ``linux_aarch64``, which ranks below ``manylinux``
+    tags (``packaging.tags``); newer ones are ``manylinux_2_28`` as PyPI's are.
     """
-    build = candidate.build
-    plain = build.home == "channel" and not build.label and build.platform.startswith("linux")
-    return candidate.version, not plain, candidate.rank
+    if build.home == "pypi" or build.label or not build.platform.startswith("linux"):
+        return True, False
+    floor = build.glibc or twin
+    return floor not in (None, "2.17"), build.glibc is None and twin is not None
 
 
 def without_yanked(ask: Ask, fits: list[Candidate]) -> list[Candidate]:

@@ -182,7 +182,7 @@ def _hashed(ask: Ask, fits: list[Candidate], facts: Facts) -> _Options:
         alone = len({c.build.full_version for c in fits}) == 1
         guessed = open_ if alone else [c._replace(inferred=True) for c in open_]
         return _Options(guessed, note="its hash is not known")
-    return _Options(fits, note="the hashes in the file are not those of known wheels")
+    return _Options(unclear=f"no known wheel for {ask.text} has one of the hashes in the file")
 
 
 def _same_home(file: str, label: str) -> bool:
