@@ -462,6 +462,11 @@ def known_disagreement(line: str) -> bool:
     if "${X}" in line or "--use-feature" in line:
         return True
     document = read_requirements("requirements.txt", line.encode())
-    if any("behind the URL" in problem.message for problem in document.problems):
-        return True  # pip takes blanks for a part of a bare URL, and then cannot fetch it
+    if any(
+        # pip takes blanks for a part of a bare URL, and then cannot fetch it; wheel names behind
+        # ``NAME @`` it looks at one step after parsing
+        "behind the URL" in problem.message or "wheel file name" in problem.message
+        for problem in document.problems
+    ):
+        return True
     return any(d.url is not None and "://" not in d.url for d in document.declarations)

@@ -36,6 +36,8 @@ _PLAIN_CLAUSE = (
     r"|[<>]=?[ \t]*[0-9]{1,18})"
 )
 _PLAIN_SPECIFIER = re.compile(rf"{_PLAIN_CLAUSE}(?:[ \t]*,[ \t]*{_PLAIN_CLAUSE}){{0,50}}")
+_ENDLESS = re.compile(r"[0-9]{1000}")
+"""Numbers that Python itself refuses to read (over 4,300 digits), long before any sense ends."""
 _OPERATOR = re.compile(r"[<>=!~]")
 _NEXT = re.compile(r"(?<=[^ \t,=<>!~(@;])[ \t]+(?=[A-Za-z][A-Za-z0-9._-]*[ \t]*(?:[\[=<>!~@;]|$))")
 """Where a second requirement begins on a line: ``torch==2.1 torchvision==0.16``."""
@@ -325,7 +327,8 @@ def _check_specifier(specifier: str) -> tuple[str, str]:
     if len(specifier) > _MAX_LENGTH:
         return "the version specifier is too long", "specifier"
     arbitrary = specifier.startswith("===")
-    if operator is not None and (specifier.isascii() or arbitrary):
+    readable = operator is not None and (specifier.isascii() or arbitrary)
+    if readable and _ENDLESS.search(specifier) is None:
         from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
         try:

@@ -1,0 +1,92 @@
+"""Which files are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchpin.documents.discover import FILES_PATTERN, discover, kind_of
+from torchpin.errors import UsageError
+
+YES = [
+    "requirements.txt", "requirements.in", "requirements-gpu.txt", "requirements_cu126.txt",
+    "dev-requirements.txt", "a/b/requirements.txt", "requirements/gpu.txt",
+    "x/requirements/base.in",
+    "constraints.txt", "constraints-cu126.txt", "requirements.lock", "requirements-dev.lock",
+    "requirments_cu118_py312.txt",
+]  # fmt: skip
+NO = [
+    "README.txt", "requirements.md", "docs/requirements", "requirements/gpu.md", "requirements/a/b.txt",
+    "uv.lock", "pyproject.toml", "myrequirements.py", "requirements.txt.bak", "notes/torch.txt",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", YES)
+def test_names(path: str) -> None:
+    assert kind_of(path) == "requirements"
+    assert FILES_PATTERN.search(path)
+
+
+@pytest.mark.parametrize("path", NO)
+def test_other_names(path: str) -> None:
+    assert kind_of(path) is None
+
+
+def make(root: Path, *paths: str) -> None:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("torch\n")
+
+
+def test_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path, *YES, *NO)
+    make(
+        tmp_path, ".git/requirements.txt", ".tox/requirements.txt", "node_modules/requirements.txt",
+        "env/pyvenv.cfg", "env/requirements.txt", "env/lib/x/requirements.txt",
+        "lib/site-packages/x/requirements.txt", "__pycache__/requirements.txt",
+    )  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert [file.path for file in discover(["."]).files] == sorted(YES)
+    assert {file.kind for file in discover(["."]).files} == {"requirements"}
+    monkeypatch.chdir(tmp_path / "requirements")
+    assert [file.path for file in discover(["."]).files] == ["gpu.txt"]
+
+
+def test_named_paths_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path, "gpu.list", ".hidden/requirements.txt", "env/pyvenv.cfg", "env/requirements.txt")
+    monkeypatch.chdir(tmp_path)
+    found = discover(["gpu.list", ".hidden", "env", "gpu.list", "./gpu.list"])
+    assert [file.path for file in found.files] == [
+        *("gpu.list", ".hidden/requirements.txt", "env/requirements.txt")
+    ]
+
+
+def test_links_and_overlap_give_each_file_once(tmp_path: Path) -> None:
+    make(tmp_path, "a/requirements.txt")
+    (tmp_path / "a" / "requirements-link.txt").symlink_to(tmp_path / "a" / "requirements.txt")
+    found = discover([str(tmp_path / "a"), str(tmp_path)])
+    assert len(found.files) == 1
+
+
+def test_other_kinds_are_refused(tmp_path: Path) -> None:
+    make(tmp_path, "Cargo.toml")
+    with pytest.raises(UsageError, match="no kind of file"):
+        discover([str(tmp_path / "Cargo.toml")])
+
+
+def test_unreadable_folder_below_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path, "a/requirements.txt", "b/requirements.txt")
+    import os
+
+    real = os.scandir
+
+    def refuse(path: str) -> object:
+        if path.endswith("b"):
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    found = discover([str(tmp_path)])
+    assert [file.path for file in found.files] == [str(tmp_path / "a" / "requirements.txt")]
+    assert found.skipped == ((str(tmp_path / "b"), "Permission denied"),)
