@@ -1,7 +1,8 @@
 """Write the generated pages and the hook file, or compare them (``--check``).
 
 Generated: ``docs/reference/cli.md`` (from the parsers), ``docs/reference/rules/`` (from the
-docstrings of the rules), ``.pre-commit-hooks.yaml`` (from the file pattern of ``documents``).
+docstrings of the rules), ``.pre-commit-hooks.yaml`` (from the file pattern of ``documents``), and the
+output of the commands that README.md shows.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import re
+import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -91,12 +94,35 @@ def hooks() -> str:
     )
 
 
+_SHOWN = re.compile(r"(<!-- output: torchpin (?P<args>.+?) -->\n```\w+\n).*?(?=```)", re.DOTALL)
+
+
+def readme() -> str:
+    """Return README.md with the real output of the commands that it shows."""
+
+    def run(match: re.Match[str]) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "torchpin", *match["args"].split()],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, "NO_COLOR": "1", "PYTHONUTF8": "1"},
+        )
+        if done.returncode > 1:
+            raise SystemExit(f"torchpin {match['args']} failed:\n{done.stderr}")
+        return match[1] + done.stdout
+
+    return _SHOWN.sub(run, (ROOT / "README.md").read_text("utf-8"))
+
+
 def pages() -> dict[Path, str]:
     """Return every generated file and its text."""
     rules = describe_all(all_rules())
     reference = ROOT / "docs" / "reference"
     out = {
         ROOT / ".pre-commit-hooks.yaml": hooks(),
+        ROOT / "README.md": readme(),
         reference / "cli.md": cli_page(),
         reference / "rules" / "index.md": rules_index(rules),
     }

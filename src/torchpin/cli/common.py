@@ -95,11 +95,23 @@ def fleet_of(args: Arguments, options: Options) -> Fleet | None:
 def view_of(report: Report, *, unsafe_fixes: bool) -> CheckView:
     """Return what the reporters take."""
     return CheckView(
-        findings=ordered(report.findings),
+        findings=ordered(tuple(_near(finding) for finding in report.findings)),
         files=len(report.documents),
         catalog_date=report.catalog_date,
         catalog_digest=report.catalog_digest,
         unsafe_fixes=unsafe_fixes,
+    )
+
+
+def _near(finding: Finding) -> Finding:
+    """Return ``finding`` with related places named from here, as its own path is."""
+    if not finding.related or os.path.isabs(finding.path):
+        return finding
+    here = os.path.join(os.getcwd(), "")
+    return finding._replace(
+        related=tuple(
+            place._replace(path=place.path.removeprefix(here)) for place in finding.related
+        )
     )
 
 
