@@ -1,8 +1,8 @@
 """Write the generated pages and the hook file, or compare them (``--check``).
 
 Generated: ``docs/reference/cli.md`` (from the parsers), ``docs/reference/rules/`` (from the
-docstrings of the rules), ``.pre-commit-hooks.yaml`` (from the file pattern of ``documents``), and the
-output of the commands that README.md shows.
+docstrings of the rules), ``.pre-commit-hooks.yaml`` (from the file pattern of ``documents``), and
+the output of the commands that README.md shows.
 """
 
 from __future__ import annotations
