@@ -24,8 +24,8 @@ def urls(install: Install) -> list[str]:
         (f"-i {A}\n", [A], [], [A]),
         (f"--extra-index-url {A}\n--index-url {B}\n", [B], [A], [A, B]),
         (f"--index-url {B}\n--extra-index-url {A}\n", [B, A], [], [A, B]),
-        (f"--extra-index-url {A} --index-url {B}\n", [B, A], [], [A, B]),
-        (f"-i {A}\n-i {A}\n", [A], [A], [A]),
+        (f"--extra-index-url {A} --index-url {B}\n", [B, A], [], [""]),
+        (f"-i {A}\n-r same.txt\n", [A], [A], [A]),
         (f"-f {C}/torch/\n-i {A}\n", [A, C + "/torch/"], [], [A, C + "/torch/"]),
         (f"--extra-index-url {A}\n--no-index\n-f {C}/torch/\n", [C + "/torch/"], [A], None),
         (f"--no-index\n--extra-index-url {A}\n", [], [A], []),
@@ -37,7 +37,7 @@ def urls(install: Install) -> list[str]:
 def test_index_program(
     text: str, pip: list[str], discarded: list[str], uv: list[str] | None, install: Installer
 ) -> None:
-    files = {"sub.txt": f"--index-url {B}\nnumpy\n"}
+    files = {"sub.txt": f"--index-url {B}\nnumpy\n", "same.txt": f"-i {A}\n"}
     by_pip = install(text, "pip", files)
     assert urls(by_pip) == pip
     assert [index.url for index in by_pip.discarded] == discarded
@@ -46,12 +46,36 @@ def test_index_program(
     assert by_uv.problems == ()
 
 
-def test_uv_stops_at_two_index_urls_and_pip_does_not(install: Installer) -> None:
-    text = f"-i https://u:secret@a.example/simple\n-i {B}\n"
-    (problem,) = install(text, "uv").problems
-    assert "two different --index-url" in problem[1]
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"-i https://u:secret@a.example/simple\n-i {B}\n",
+        f"-i {B}\n-i {B}\n",
+        f"-r b.txt\n-i {B}\n",
+        f"-i {A}\n-r b.txt\n",
+        "-r b.txt\n-r b-slash.txt\n",
+    ],
+)
+def test_uv_stops_at_two_index_urls_and_pip_does_not(text: str, install: Installer) -> None:
+    files = {"b.txt": f"-i {B}\n", "b-slash.txt": f"-i {B}/\n"}
+    (problem,) = install(text, "uv", files).problems
+    assert "two --index-url" in problem[1]
     assert "secret" not in problem[1]
-    assert install(text, "pip").problems == ()
+    assert install(text, "pip", files).problems == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"--index-url {A} --extra-index-url {B}\n",
+        f"-f {A}/torch/ --no-index\n",
+        f"-r b.txt -i {A}\n",
+    ],
+)
+def test_uv_takes_the_rest_of_a_line_for_a_value(text: str, install: Installer) -> None:
+    files = {"b.txt": "\n"}
+    assert "the rest of the line" in install(text, "uv", files).problems[0][1]
+    assert install(text, "pip", files).problems == ()
 
 
 def test_the_command_line_comes_first(install: Installer) -> None:

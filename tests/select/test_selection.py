@@ -279,6 +279,27 @@ def test_direct_urls(url: str, python: str, expected: str | None, choose: Choose
         assert selection.miss.kind == expected
 
 
+def test_a_direct_url_brings_its_torch(choose: Choose) -> None:
+    url = f"{W}/cu128/torchvision-0.24.1%2Bcu128-cp311-cp311-manylinux_2_28_x86_64.whl"
+    assert versions(choose(f"torchvision @ {url}\n")) == {
+        "torchvision": "0.24.1+cu128",
+        "torch": "2.9.1",
+    }
+
+
+def test_a_constraint_holds_for_a_direct_url(choose: Choose) -> None:
+    url = f"{W}/cu128/torch-2.9.1%2Bcu128-cp311-cp311-manylinux_2_28_x86_64.whl"
+    chosen = choose(f"torch @ {url}\n-c c.txt\n", files={"c.txt": "torch<2.9"})
+    assert chosen.selections[0].miss is not None
+    assert chosen.selections[0].miss.kind == "version"
+
+
+def test_the_hash_of_the_wheel_of_another_python_does_not_pick(choose: Choose) -> None:
+    known = load_catalog().hashes("torch", "2.14.1", "linux-x86_64")
+    digest = next(digest for file, digest in known if "cp312" in file)
+    assert versions(choose(f"torch==2.14.1 --hash=sha256:{digest}\n")) == {"torch": "unknown"}
+
+
 def test_an_undeclared_python_is_not_judged(choose: Choose) -> None:
     assert versions(choose("torch==2.1.0", python=None)) == {"torch": "2.1.0"}
 

@@ -123,7 +123,7 @@ def python_fits(build: Build, python: Python | None) -> tuple[bool, bool]:
     inferred = False
     for tags, guessed in ((build.pythons, False), (build.pythons_inferred, True)):
         for tag in tags:
-            if _tag_admits(tag, python):
+            if tag_admits(tag, python):
                 fits, inferred = True, guessed
                 break
         if fits:
@@ -151,7 +151,7 @@ def _outside(build: Build, python: Python) -> bool:
     return bool(minors) and not min(minors) <= python.minor <= max(minors) + 1
 
 
-def _tag_admits(tag: str, python: Python) -> bool:
+def tag_admits(tag: str, python: Python) -> bool:
     """Return whether one Python tag of the catalog admits ``python``.
 
     ``py3`` and ``py39`` admit every later Python 3; ``cp39-abi3`` every later CPython with the

@@ -61,7 +61,9 @@ class _Walk:
         self.urls: list[PlacedIndex] = []
         """pip: ``index_urls`` of its finder. uv: extra indexes."""
         self.default: PlacedIndex | None = None
-        """uv only: its ``--index-url``."""
+        """uv only: the ``--index-url`` of the document that is read, its includes counted."""
+        self.given: PlacedIndex | None = None
+        """uv only: the ``--index-url`` of the command line, which wins."""
         self.links: list[PlacedIndex] = []
         self.discarded: list[PlacedIndex] = []
         self.no_index = False
@@ -92,7 +94,7 @@ class _Walk:
         self.no_index = any(option == "--no-index" for option, _ in parsed)
         if self.client == "uv":
             self.urls = extras
-            self.default = default if defaults else None
+            self.given = default if defaults else None
         elif not self.no_index:
             self.urls = [default, *extras]
 
@@ -155,7 +157,21 @@ class _Walk:
             message = f"cannot read the included file {include.path}: {error.message}"
             self.problems.append((document, message, at))
             return
+        outer, self.default = self.default, None
         self.visit(loaded, inner, (*stack, key))
+        nested, self.default = self.default, outer
+        if self.client != "uv" or inner or nested is None:
+            return
+        if outer is None:
+            self.default = nested
+        elif outer.url != nested.url:
+            self._two_defaults(document, outer, nested, at)
+
+    def _two_defaults(
+        self, document: Document, one: PlacedIndex, other: PlacedIndex, at: int
+    ) -> None:
+        urls = f"{redact(one.url)} and {redact(other.url)}"
+        self.problems.append((document, f"uv stops at two --index-url: {urls}", at))
 
     # -- index lines
 
@@ -188,23 +204,31 @@ class _Walk:
         self.discarded += links[1:]
 
     def _uv_line(self, document: Document, lines: tuple[IndexLine, ...]) -> None:
-        for line in lines:
-            index = self.placed(document, line, line.option, line.url)
-            if line.option == "--no-index":
-                self.no_index = True
-            elif line.option == "--find-links":
-                self.links.append(index)
-            elif line.option == "--extra-index-url":
-                self.urls.append(index)
-            elif self.default is None or self.default.line is None:
-                if self.default is None:
-                    self.default = index
-            elif self.default.url != index.url:
-                message = (
-                    f"uv stops at two different --index-url: {redact(self.default.url)} "
-                    f"and {redact(index.url)}"
-                )
-                self.problems.append((document, message, line.span.start))
+        """Read one physical line as uv does: the first option with a value takes all of it."""
+        ordered = sorted(lines, key=lambda line: line.span)
+        valued = [line for line in ordered if line.option != "--no-index"]
+        if len(valued) < len(ordered) and (not valued or ordered[0].option == "--no-index"):
+            self.no_index = True
+            ordered = valued
+        if not ordered:
+            return
+        line = ordered[0]
+        index = self.placed(document, line, line.option, line.url)
+        if len(ordered) > 1:
+            if line.option == "--extra-index-url":
+                # The URL with the rest of the line in it leads nowhere; uv goes on without it.
+                self.discarded += [self.placed(document, x, x.option, x.url) for x in ordered]
+                return
+            message = f"uv takes the rest of the line for a part of the URL of {line.option}"
+            self.problems.append((document, message, line.span.start))
+        if line.option == "--find-links":
+            self.links.append(index)
+        elif line.option == "--extra-index-url":
+            self.urls.append(index)
+        elif self.default is None:
+            self.default = index
+        else:
+            self._two_defaults(document, self.default, index, line.span.start)
 
     def _uv_problems(self, document: Document) -> None:
         """Record what pip accepts and uv refuses."""
@@ -218,7 +242,17 @@ class _Walk:
             if declaration.from_variable and declaration.url is None:
                 message = "uv expands variables in URLs only"
                 self.problems.append((document, message, declaration.span.start))
-        spans = [include.span for include in document.includes]
+        includes = document.includes
+        for include in includes:
+            begin = document.text.rfind("\n", 0, include.span.start) + 1
+            others = [line.span for line in document.indexes if line.line_span.start == begin]
+            others += [
+                other.span for other in includes if begin <= other.span.start < include.order
+            ]
+            if others:
+                message = "uv takes the rest of the line for a part of the path"
+                self.problems.append((document, message, include.span.start))
+        spans = [include.span for include in includes]
         for span in spans + [line.span for line in document.indexes]:
             if _UV_SPELLINGS.match(document.text, span.start) is None:
                 word = document.text[span.start : span.end].split()[0]
@@ -233,7 +267,7 @@ class _Walk:
         if self.no_index:
             return tuple(self.links)
         if self.client == "uv":
-            last = self.default or self.placed(None, None, "", "")
+            last = self.given or self.default or self.placed(None, None, "", "")
             return (*self.urls, last, *self.links)
         return (*self.urls, *self.links)
 

@@ -178,8 +178,8 @@ def _not_served(ask: Ask, pool: Pool, facts: Facts) -> Miss | Unclear:
             existence = facts.existence(package, version, channel=channel, home="channel")
             if existence.exists is None:
                 return Unclear(f"it is not known whether {channel} holds {package} {version}")
-            if existence.exists and ask.pin is not None and not label:
-                text = f"{channel} holds {package} {version} with its label only, not {ask.text}"
+            if existence.exists and ask.pin is not None:
+                text = f"{channel} holds {package} {version} under another label, not {ask.text}"
                 return Miss("label-not-on-index", text, existence.evidence, existence.source)
             if existence.exists:
                 return Unclear(f"{channel} holds {package} {version}, but not for {ask.text}")
@@ -285,6 +285,10 @@ def _no_platform(ask: Ask, found: list[Candidate], target: Target, facts: Facts)
             home=build.home,
             platform=platform,
         )
+        if existence.exists and ask.pin is not None:
+            name = f"{build.package} {build.version}"
+            text = f"{build.channel} holds {name} for {platform} under another label"
+            return Miss("label-not-on-index", text, existence.evidence, existence.source)
         if existence.exists is not False:
             if ask.pin is None and evidence:
                 continue

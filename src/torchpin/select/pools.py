@@ -121,7 +121,7 @@ def offer(index: PlacedIndex, ask: Ask, facts: Facts) -> Offer:
     return Offer((), f"it is not known what {index_text(index)} holds")
 
 
-def _requires(build: Build, facts: Facts) -> str | None:
+def requires_of(build: Build, facts: Facts) -> str | None:
     """Return what ``build`` requires of torch, from its own METADATA or that of its release."""
     if build.package == "torch":
         return ""
@@ -139,7 +139,7 @@ def candidates_of(offered: Offer, index: PlacedIndex, rank: int, facts: Facts) -
             version_of(build.full_version),
             rank,
             offered.inferred or build.evidence == INFERRED,
-            _requires(build, facts),
+            requires_of(build, facts),
         )
         for build in offered.builds
     ]

@@ -8,7 +8,7 @@ from torchpin.fleet.model import Target
 from torchpin.select import pip, uv
 from torchpin.select.asks import Ask, gather, implied, name_of, watched
 from torchpin.select.channels import index_kind
-from torchpin.select.environments import marker_holds
+from torchpin.select.environments import marker_holds, tag_admits
 from torchpin.select.facts import Facts
 from torchpin.select.joint import Accepts, Choice, Demand, choose
 from torchpin.select.misses import Unclear, why_none
@@ -26,6 +26,7 @@ from torchpin.select.pools import (
     fitting,
     index_text,
     matching,
+    requires_of,
     version_of,
     without_yanked,
 )
@@ -152,7 +153,7 @@ def _options(ask: Ask, install: Install, target: Target, facts: Facts) -> _Optio
             return missing
         return _Options(unclear=f"{pool.nightly} holds development releases")
     if ask.hashes and install.client == "pip":
-        return _hashed(ask, fits, facts)
+        return _hashed(ask, fits, target, facts)
     return _Options(fits)
 
 
@@ -161,14 +162,16 @@ def _missing(ask: Ask, pool: Pool, install: Install, target: Target, facts: Fact
     return _Options(unclear=str(reason)) if isinstance(reason, Unclear) else _Options(miss=reason)
 
 
-def _hashed(ask: Ask, fits: list[Candidate], facts: Facts) -> _Options:
+def _hashed(ask: Ask, fits: list[Candidate], target: Target, facts: Facts) -> _Options:
     """Keep what the hashes of the file admit; pip prefers builds with an allowed hash."""
     listed: list[Candidate] = []
     open_: list[Candidate] = []
     for candidate in fits:
         build = candidate.build
         known = facts.hashes(build.package, build.full_version, build.platform)
-        digests = {digest.lower() for file, digest in known if _same_home(file, build.label)}
+        digests = {
+            digest.lower() for file, digest in known if _same_wheel(file, build.label, target)
+        }
         if digests & ask.hashes:
             listed.append(candidate)
         elif not digests:
@@ -185,9 +188,14 @@ def _hashed(ask: Ask, fits: list[Candidate], facts: Facts) -> _Options:
     return _Options(unclear=f"no known wheel for {ask.text} has one of the hashes in the file")
 
 
-def _same_home(file: str, label: str) -> bool:
+def _same_wheel(file: str, label: str, target: Target) -> bool:
+    """Return whether a wheel file has this label and can be for the Python of the target."""
     wheel = wheel_name(file)
-    return wheel is not None and wheel.label == label
+    return (
+        wheel is not None
+        and wheel.label == label
+        and (target.python is None or any(tag_admits(t, target.python) for t in wheel.pythons))
+    )
 
 
 def _from_url(ask: Ask, url: str, target: Target, facts: Facts) -> _Options:
@@ -222,9 +230,21 @@ def _from_url(ask: Ask, url: str, target: Target, facts: Facts) -> _Options:
     ]
     if not builds:
         return _Options(unclear="the catalog does not know the wheel of its URL")
+    if not ask.specifier.contains(version_of(builds[0].full_version), prereleases=True):
+        text = f"the wheel of the URL is {builds[0].full_version}, which {ask.text} excludes"
+        return _Options(miss=Miss("version", text, PUBLISHED, "PEP 427: the wheel's file name"))
     build = builds[0]._replace(pythons=wheel.pythons, pythons_inferred=())
     fits = fitting(
-        [Candidate(build, index, version_of(build.full_version), 0, False)],
+        [
+            Candidate(
+                build,
+                index,
+                version_of(build.full_version),
+                0,
+                False,
+                requires_of(build, facts),
+            )
+        ],
         target,
     )
     if not fits:

@@ -31,7 +31,9 @@ def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
             decided = True
         elif not offered.builds and index.kind.kind != "pypi":
             continue
-        candidates += candidates_of(offered, index, len(install.indexes) - rank, facts)
+        # uv reads link pages first and keeps the first of equal wheels.
+        order = len(install.indexes) * (2 if links else 1) - rank
+        candidates += candidates_of(offered, index, order, facts)
         pypi = pypi or index.kind.kind == "pypi"
         channel = index.kind.channel
         if channel and index.kind.kind == "channel" and channel not in channels:
