@@ -17,7 +17,8 @@ YES = [
     "requirments_cu118_py312.txt",
 ]  # fmt: skip
 NO = [
-    "README.txt", "requirements.md", "docs/requirements", "requirements/gpu.md", "requirements/a/b.txt",
+    "README.txt", "requirements.md", "docs/requirements",
+    "requirements/gpu.md", "requirements/a/b.txt",
     "uv.lock", "pyproject.toml", "myrequirements.py", "requirements.txt.bak", "notes/torch.txt",
 ]  # fmt: skip
 

@@ -10,6 +10,7 @@ import os
 from collections import Counter
 
 from torchpin.documents.base import Document, Edit, Span, apply_edits
+from torchpin.documents.options import LONG
 from torchpin.documents.requirement import canonical
 
 Fact = tuple[object, ...]
@@ -52,10 +53,11 @@ def facts_of(document: Document) -> Counter[Fact]:
     from pip_requirements_parser import RequirementsFile
 
     text = apply_edits(document.text, _unknown_to_it(document))
+    by_locale = any(problem.code == "encoding" for problem in document.problems)
     with tempfile.TemporaryDirectory(prefix="torchpin-") as folder:
         path = os.path.join(folder, "requirements.txt")
         with open(path, "wb") as file:
-            file.write(document.encode(text))
+            file.write(text.encode() if by_locale else document.encode(text))
         parsed = RequirementsFile.from_file(path, include_nested=False)
     facts: Counter[Fact] = Counter()
     for requirement in parsed.requirements:
@@ -99,13 +101,19 @@ _COMPARED = (
 
 
 def _unknown_to_it(document: Document) -> tuple[Edit, ...]:
-    """Return edits that take out the options for which it would drop a whole requirement."""
-    return tuple(
-        Edit(option.span, "")
+    """Return edits that take out what makes it drop a whole requirement and pip does not mind.
+
+    That is ``--config-settings``, and global options behind a requirement, which pip ignores.
+    """
+    spans = {
+        option.span
         for declaration in document.declarations
         for option in declaration.options
-        if option.name == "--config-settings"
-    )
+        if option.name in LONG
+    }
+    lines = {declaration.line_span for declaration in document.declarations}
+    spans |= {line.span for line in document.indexes if line.misplaced and line.line_span in lines}
+    return tuple(Edit(span, "") for span in spans)
 
 
 def _specifier(text: str) -> str:

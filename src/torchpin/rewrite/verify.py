@@ -195,7 +195,10 @@ def _check_second_reading(before: Document, after: Document) -> None:
     from torchpin.rewrite.second import facts_of, facts_of_own
 
     ours_before, ours_after = facts_of_own(before), facts_of_own(after)
-    theirs_before, theirs_after = facts_of(before), facts_of(after)
+    try:
+        theirs_before, theirs_after = facts_of(before), facts_of(after)
+    except Exception as error:  # whatever stops the other parser stops the fix
+        raise _refuse(before, f"a second reading of the result failed: {error}") from error
     for ours, theirs in (
         (ours_after - ours_before, theirs_after - theirs_before),
         (ours_before - ours_after, theirs_before - theirs_after),
