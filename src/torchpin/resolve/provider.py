@@ -218,7 +218,7 @@ class Provider:
             found = []
             for name in self._lanes:
                 keys = self.torch_keys(value, name)
-                found.append(Requirement(name, frozenset(keys), keys, f"torch {value}"))
+                found.append(Requirement(name, frozenset(keys), keys, f"torch {value}", value))
             for package in self.problem.companions:
                 versions = self.companion_versions(package, value)
                 found.append(
@@ -226,7 +226,7 @@ class Provider:
                 )
             return found
         if identifier in self._lanes:
-            return self._follow(identifier, value)
+            return [*self._follow(identifier, value), *self._beside(identifier, value, torch)]
         return [
             Requirement(
                 name,
@@ -239,6 +239,23 @@ class Provider:
                 f"{identifier} {value}",
             )
             for name, lane in self._lanes.items()
+        ]
+
+    def _beside(self, identifier: str, key: str, torch: str) -> list[Requirement]:
+        """The companions keep to the channel: none of them moves a channel that is chosen."""
+        lane = self._lanes[identifier]
+        return [
+            Requirement(
+                package,
+                frozenset(
+                    version
+                    for version in self.companion_versions(package, torch)
+                    if self._fits(package, version, torch, key, lane) is not None
+                ),
+                (),
+                f"{identifier} {key}",
+            )
+            for package in self.problem.companions
         ]
 
     def _follow(self, identifier: str, key: str) -> list[Requirement]:

@@ -99,7 +99,7 @@ def plan_fix(way: Way, context: Context, policy: str, findings: list[Finding]) -
             return None
         outcome = solve(asked.request, context.catalog)
         if len(outcome.plans) == 1 and not outcome.unserved:
-            return write_plan(way, context, outcome.plans[0], findings, softened=soften)
+            return write_plan(way, context, outcome, findings, softened=soften)
         if outcome.plans:
             return Fix(DISPLAY, split_text(outcome))
     return Fix(DISPLAY, unserved_text(outcome)) if outcome.unserved else None
@@ -107,11 +107,17 @@ def plan_fix(way: Way, context: Context, policy: str, findings: list[Finding]) -
 
 def split_text(outcome: Outcome) -> str:
     """Return a split as advice: which group takes which builds."""
+    listed = groups_text(outcome.plans)
+    return f"no single build runs on all groups; use one file a group: {listed}"
+
+
+def groups_text(plans: Iterable[Plan]) -> str:
+    """Return which groups take which builds."""
     parts = []
-    for plan in outcome.plans:
+    for plan in plans:
         names = ", ".join(dict.fromkeys(target.group.name for target in plan.targets))
         parts.append(f"{names}: {plan_text(plan)}")
-    return "no single build runs on all groups; use one file a group: " + " · ".join(parts)
+    return " · ".join(parts)
 
 
 def unserved_text(outcome: Outcome) -> str:
@@ -133,10 +139,13 @@ def plan_text(plan: Plan) -> str:
 
 
 def write_plan(
-    way: Way, context: Context, plan: Plan, findings: list[Finding], *, softened: bool
+    way: Way, context: Context, outcome: Outcome, findings: list[Finding], *, softened: bool
 ) -> Fix | None:
     """Return the least edit whose text, read again, installs what runs on every target."""
+    plan = outcome.plans[0]
     text = plan_text(plan)
+    if outcome.alternative:
+        text += f"; or one file a group: {groups_text(outcome.alternative)}"
     blocked = next(
         (
             document.path

@@ -103,9 +103,16 @@ class AmbiguousIndex(Rule):
                 selection = one.selection
                 if not pypi or selection.package not in loose or selection.build is None:
                     continue
-                if selection.placed is None or selection.build.home != "pypi":
+                if selection.placed is None or selection.build.home != "pypi" or selection.exact:
                     continue
                 index = channels[0]
+                held = context.catalog.find(
+                    selection.package,
+                    channel=index.kind.channel,
+                    platform=judged_set.target.group.platform,
+                )
+                if not any(build.home == "channel" for build in held):
+                    continue
                 yield self.finding(
                     selection.placed.document,
                     selection.placed.declaration.span,

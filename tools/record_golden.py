@@ -1,0 +1,166 @@
+"""Writes what torchpin answers today into the golden folders, to be read before it is committed.
+
+A golden folder holds ``input/`` (files and ``torchpin.toml``), ``options.json`` (``about`` and
+``arguments``), and what this script writes: ``expected.json`` and ``fixed/``.
+
+    python tools/record_golden.py [NAME …]        all folders, or some
+    python tools/record_golden.py --check          exit 1 if an answer differs from its folder
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torchpin.cli.main import guarded
+
+ROOT = Path(__file__).resolve().parent.parent
+GOLDEN = ROOT / "fixtures" / "golden"
+PROFILES = {"torchpin.toml", "pyproject.toml"}
+
+
+class Done(NamedTuple):
+    """What one run of the command line gave."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def torchpin(*arguments: str) -> Done:
+    """Run the command line of this checkout, in this process (its start-up is tested elsewhere)."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = guarded(list(arguments))
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+def answer(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return what torchpin says of a golden folder: expectations, and the fixed files by name."""
+    options = json.loads((folder / "options.json").read_text("utf-8"))
+    arguments: list[str] = options["arguments"]
+    with tempfile.TemporaryDirectory() as temp:
+        work = Path(temp) / "project"
+        shutil.copytree(folder / "input", work)
+        report = findings(work, arguments)
+        fixes = {
+            (one["fix"]["safety"], one["fix"]["message"])
+            for one in report
+            if one["fix"] is not None
+        }
+        safe = torchpin("fix", "--quiet", *arguments, str(work))
+        after_safe = files_of(work)
+        unsafe = torchpin("fix", "--quiet", "--unsafe-fixes", *arguments, str(work))
+        if {safe.returncode, unsafe.returncode} - {0, 1}:
+            raise SystemExit(f"{folder.name}: {safe.stderr}{unsafe.stderr}")
+        after = files_of(work)
+        before = files_of(folder / "input")
+        expected = {
+            "findings": sorted(line_of(one) for one in report),
+            "fixes": sorted(f"{safety}: {message}" for safety, message in fixes),
+            "safe_fix_changes": sorted(name for name in before if after_safe[name] != before[name]),
+            "findings_after": sorted(line_of(one) for one in findings(work, arguments)),
+            "installs": installs(work, arguments),
+        }
+        fixed = {name: text for name, text in after.items() if text != before[name]}
+    return expected, fixed
+
+
+def findings(work: Path, arguments: list[str]) -> list[dict[str, Any]]:
+    """Return the findings of a folder."""
+    done = torchpin("check", "--output-format", "json", *arguments, str(work))
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"{work}: {done.stderr}")
+    found: list[dict[str, Any]] = json.loads(done.stdout)["findings"]
+    return found
+
+
+def line_of(finding: dict[str, Any]) -> str:
+    """Return a finding in one line without its grounds."""
+    name = Path(finding["path"]).name
+    group = f" ({finding['group']})" if finding["group"] else ""
+    return (
+        f"{name}:{finding['line']}:{finding['column']} {finding['severity']} {finding['code']} "
+        f"{finding['message']}{group}"
+    )
+
+
+def installs(work: Path, arguments: list[str]) -> dict[str, dict[str, str]]:
+    """Return target → package → version and channel of what the fixed files install."""
+    arguments = [one for one in arguments if one not in ("--unsafe-fixes",)]
+    done = torchpin("show", "--output-format", "json", *arguments, str(work))
+    found: dict[str, dict[str, str]] = {}
+    for one in json.loads(done.stdout)["selections"]:
+        if one["status"] == "skipped":
+            continue
+        name = Path(one["path"]).name
+        target = f"{name} {one['group']} {one['python'] or ''}".strip()
+        build = one["build"]
+        text = f"{build['version']} ({build['index']} {build['channel']})" if build else "none"
+        found.setdefault(target, {})[one["package"]] = f"{text} {one['verdict'] or one['status']}"
+    return found
+
+
+def files_of(folder: Path) -> dict[str, str]:
+    """Return the dependency files of a folder by name, byte for byte (Latin-1 keeps bytes)."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes().decode("latin-1")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in PROFILES
+    }
+
+
+def write(folder: Path, expected: dict[str, Any], fixed: dict[str, str]) -> None:
+    """Write the answer into the folder."""
+    text = json.dumps(expected, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    (folder / "expected.json").write_text(text, "utf-8", newline="\n")
+    shutil.rmtree(folder / "fixed", ignore_errors=True)
+    for name, content in fixed.items():
+        path = folder / "fixed" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode("latin-1"))
+
+
+def differs(folder: Path, expected: dict[str, Any], fixed: dict[str, str]) -> str:
+    """Return how the answer differs from what the folder expects; ``""`` if it does not."""
+    known = json.loads((folder / "expected.json").read_text("utf-8"))
+    for key in sorted({*known, *expected}):
+        if known.get(key) != expected.get(key):
+            return f"{key}:\n  expected {known.get(key)}\n  got      {expected.get(key)}"
+    have = files_of(folder / "fixed") if (folder / "fixed").exists() else {}
+    if have != fixed:
+        return f"fixed files:\n  expected {have}\n  got      {fixed}"
+    return ""
+
+
+def main() -> int:
+    """Record or compare."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else "")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    wrong = 0
+    for options in sorted(GOLDEN.glob("*/options.json")):
+        folder = options.parent
+        if args.names and folder.name not in args.names:
+            continue
+        expected, fixed = answer(folder)
+        if args.check:
+            text = differs(folder, expected, fixed)
+            if text:
+                wrong += 1
+                print(f"{folder.name}: {text}")
+        else:
+            write(folder, expected, fixed)
+            print(folder.name)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
