@@ -163,12 +163,18 @@ class _Scanner:
             number = 0
             while self.more("]"):
                 self.record((*path, number), self.at)
+                start = self.at
                 self.value((*path, number))
+                if self.at == start:  # not TOML
+                    self.at = len(self.text)
                 number += 1
         elif self.peek("{"):
             self.at += 1
             while self.more("}"):
+                start = self.at
                 self.pair(path)
+                if self.at == start:  # not TOML
+                    self.at = len(self.text)
         elif not self.skip(_STRING):
             self.skip(_SCALAR)
 
