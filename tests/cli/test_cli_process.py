@@ -389,6 +389,8 @@ def test_the_start_up_path_stays_free_of_costly_modules(broken: Path) -> None:
         *("packaging.tags", "urllib.request", "subprocess", "inspect", "shutil"),
         *("pip_requirements_parser", "difflib"),
     }
+    if sys.version_info >= (3, 13):
+        costly.discard("inspect")  # packaging.version imports it there, for warnings.deprecated
     assert "torchpin.engine" in loaded
     assert loaded & costly == set()
 
