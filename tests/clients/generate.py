@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from packaging.version import Version
-from tests.clients.harness import PLATFORMS, PYTHONS
+from tests.clients.runners import PLATFORMS, PYTHONS
 from tests.clients.stub_facts import FAMILY, PYPI, Wheel, load, platform_of, public
 from tests.clients.stub_server import Content
 
@@ -69,6 +69,19 @@ def _versions(package: str, home: str) -> tuple[str, ...]:
 
 
 @lru_cache
+def _installable(package: str, home: str, python: str, platform: str) -> tuple[str, ...]:
+    """Return the versions that have a wheel for a target, ascending."""
+    tags = (f"-cp{python.replace('.', '')}-", "-py3-")
+    return tuple(
+        dict.fromkeys(
+            w.version
+            for w in _wheels().get((package, home), ())
+            if platform_of(w.filename) == platform and any(tag in w.filename for tag in tags)
+        )
+    )
+
+
+@lru_cache
 def _content() -> Content:
     return Content(load(True))
 
@@ -83,20 +96,24 @@ class _Maker:
         self.platform = rng.choice((*PLATFORMS, PLATFORMS[0]))
         self.channels = [rng.choice(_channels()) for _ in range(rng.choice((1, 1, 1, 2, 3)))]
         self.torch = ""
+        self.indexed = self.chance(0.8)
+        """Whether the case names channels."""
 
     def chance(self, share: float) -> bool:
         return self.rng.random() < share
 
     def version(self, package: str) -> str:
-        """Return a version with its label, most often one that goes with the case's torch."""
-        homes = [PYPI, *self.channels, *self.channels]
-        home = self.rng.choice(homes)
+        """Return a version with its label, most often one that goes with the rest of the case."""
+        share = 0.85 if self.client == "uv" and self.indexed else 0.6
+        home = self.rng.choice(self.channels) if self.chance(share) else PYPI
         known = _versions(package, home) or _versions(package, PYPI)
+        if self.chance(0.8):
+            known = _installable(package, home, self.python, self.platform) or known
         if self.torch and package != "torch" and self.chance(0.7):
             fits = [
                 w.version
                 for w in _wheels().get((package, home), ())
-                if any(self.torch in text for text in w.requires)
+                if w.version in known and any(self.torch in text for text in w.requires)
             ]
             known = tuple(fits) or known
         recent = known[-max(3, len(known) // 2) :]
@@ -242,7 +259,8 @@ class _Maker:
         if self.chance(0.06):
             package = rng.choice(packages)
             lines.append(package + self.specifier(package))
-        lines += [self.index_line() for _ in range(rng.choice((0, 1, 1, 1, 1, 2, 2, 3)))]
+        if self.indexed:
+            lines += [self.index_line() for _ in range(rng.choice((1, 1, 1, 1, 2, 2, 3)))]
         if self.chance(0.04):
             lines.append("--pre")
         if self.chance(0.5):

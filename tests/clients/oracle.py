@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from tests.clients.generate import ROOT, Case
-from tests.clients.harness import GLIBC, MACOS, Picked, Result, Where
+from tests.clients.runners import GLIBC, MACOS, Picked, Result, Where
 from tests.clients.stub_catalog import StubFacts
 from tests.clients.stub_facts import FAMILY, PYPI
 from tests.clients.stub_facts import load as load_wheels
-from tests.clients.stub_server import Stub
+from tests.clients.stub_server import Address, Stub
 
 from torchpin.catalog.store import load_catalog
 from torchpin.documents.base import Document
@@ -35,7 +35,7 @@ class Client(Protocol):
     """A runner of ``harness``."""
 
     def run(
-        self, root: Path, where: Where, stub: Stub, arguments: tuple[str, ...] = ()
+        self, root: Path, where: Where, stub: Address, arguments: tuple[str, ...] = ()
     ) -> Result: ...
 
 

@@ -68,16 +68,16 @@ def platform_of(filename: str) -> str:
     return f"macos-{machine}" if tail.startswith("macosx") else "any"
 
 
-class _Metadata(NamedTuple):
+class Metadata(NamedTuple):
     requires: tuple[str, ...]
     extras: tuple[str, ...]
 
 
-class _Known:
+class Known:
     """METADATA by package, public version and platform."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str, str], _Metadata] = {}
+        self._found: dict[tuple[str, str, str], Metadata] = {}
         self._pythons: dict[tuple[str, str], str | None] = {}
         for record in records("pypi.json"):
             filename = record.get("metadata") or record["file"]
@@ -85,13 +85,13 @@ class _Known:
             if "file" in record:
                 self._pythons[record["package"], version] = record["requires-python"]
                 continue
-            value = _Metadata(tuple(record["requires"]), tuple(record["extras"]))
+            value = Metadata(tuple(record["requires"]), tuple(record["extras"]))
             for platform in (platform_of(filename), ""):
                 key = (record["package"], version, platform)
                 if platform or key not in self._found or "x86_64" in filename:
                     self._found[key] = value
 
-    def of(self, package: str, filename: str) -> _Metadata | None:
+    def of(self, package: str, filename: str) -> Metadata | None:
         """Return METADATA of a wheel: of its own platform if recorded, else of another one."""
         version = public(str(parse_wheel_filename(filename)[1]))
         own = self._found.get((package, version, platform_of(filename)))
@@ -100,6 +100,17 @@ class _Known:
     def pythons(self, package: str, version: str) -> str | None:
         """Return Requires-Python of a release."""
         return self._pythons[package, public(version)]
+
+
+@lru_cache
+def known() -> Known:
+    """Return the METADATA records, read once."""
+    return Known()
+
+
+def lean_requires(requires: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the requirements inside the family."""
+    return _kept(requires, PYPI, True)
 
 
 def _kept(requires: tuple[str, ...], home: str, lean: bool) -> tuple[str, ...]:
@@ -145,14 +156,14 @@ def _cuda_wheels(wheels: list[Wheel]) -> list[Wheel]:
 @lru_cache
 def load(lean: bool = False) -> tuple[Wheel, ...]:
     """Return every wheel of the stub; ``lean`` keeps only requirements inside the family."""
-    known = _Known()
+    metadata_of = known()
     wheels: list[Wheel] = []
     for record in (*records("pypi.json"), *records("channels.json")):
         if "file" not in record:
             continue
         package, filename = record["package"], record["file"]
         home = record.get("channel", PYPI)
-        metadata = known.of(package, filename)
+        metadata = metadata_of.of(package, filename)
         if metadata is None or (home != PYPI and any("+" in r for r in metadata.requires)):
             continue
         version = str(parse_wheel_filename(filename)[1])
@@ -162,7 +173,7 @@ def load(lean: bool = False) -> tuple[Wheel, ...]:
                 package=package,
                 version=version,
                 filename=filename,
-                requires_python=known.pythons(package, version),
+                requires_python=metadata_of.pythons(package, version),
                 requires=_kept(metadata.requires, home, lean),
                 extras=metadata.extras,
                 uploaded=record.get("uploaded"),

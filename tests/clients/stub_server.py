@@ -16,6 +16,8 @@ import hashlib
 import html
 import io
 import json
+import re
+import sys
 import threading
 import zipfile
 from collections.abc import Iterable
@@ -30,6 +32,8 @@ BARE = "cu118"
 """The channel whose pages carry no PEP 658 attributes."""
 UNHASHED = "torch-2.6.0+cu124-cp311"
 """Wheels of which links carry no digest: file names that start so."""
+ALIAS = re.compile(r"^/case-\d+(?=/)")
+"""A first segment that is dropped: a client that keeps pages in memory takes it for a new host."""
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"
 Answer = tuple[str, bytes]
 
@@ -77,12 +81,18 @@ class Content:
     def __init__(self, wheels: Iterable[Wheel]) -> None:
         self.by_project: dict[tuple[str, str], list[Wheel]] = {}
         self.by_file: dict[tuple[str, str], Wheel] = {}
-        for wheel in wheels:
-            self.by_project.setdefault((wheel.home, wheel.package), []).append(wheel)
-            self.by_file[wheel.home, wheel.filename] = wheel
-        self.channels = sorted({home for home, _ in self.by_project} - {PYPI})
         self._cache: dict[tuple[str, str], Answer | None] = {}
         self._files: dict[Wheel, bytes] = {}
+        self.add(wheels)
+        self.channels = sorted({home for home, _ in self.by_project} - {PYPI})
+
+    def add(self, wheels: Iterable[Wheel]) -> None:
+        """Serve more wheels; pages that were made already are made anew."""
+        for wheel in wheels:
+            if (wheel.home, wheel.filename) not in self.by_file:
+                self.by_project.setdefault((wheel.home, wheel.package), []).append(wheel)
+                self.by_file[wheel.home, wheel.filename] = wheel
+                self._cache.clear()
 
     def file(self, wheel: Wheel) -> bytes:
         """Return the bytes of a wheel."""
@@ -174,7 +184,7 @@ class Content:
                 "hashes": {"sha256": self.digest(wheel)},
                 "requires-python": wheel.requires_python,
                 "size": len(self.file(wheel)),
-                "upload-time": wheel.uploaded,
+                "upload-time": wheel.uploaded or "2020-01-01T00:00:00Z",
                 "yanked": wheel.yanked,
                 "core-metadata": {"sha256": hashlib.sha256(metadata_of(wheel)).hexdigest()},
             }
@@ -203,6 +213,11 @@ class _Server(ThreadingHTTPServer):
     content: Content
     asked: list[str]
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of a client that closed its connection early."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -214,7 +229,7 @@ class _Handler(BaseHTTPRequestHandler):
         server = self.server
         assert isinstance(server, _Server)
         server.asked.append(path)
-        answer = server.content.answer(path, self.headers.get("Accept", ""))
+        answer = server.content.answer(ALIAS.sub("", path), self.headers.get("Accept", ""))
         if answer is None:
             kind, body, status = "text/plain", b"not found\n", 404
         else:
@@ -244,7 +259,23 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-class Stub:
+class Address:
+    """Where a running stub is reached."""
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+
+    @property
+    def pypi(self) -> str:
+        """URL of the stub's PyPI."""
+        return f"{self.base}/pypi/simple"
+
+    def channel(self, name: str) -> str:
+        """URL of a channel."""
+        return f"{self.base}/whl/{name}"
+
+
+class Stub(Address):
     """The running index; use it as a context manager."""
 
     def __init__(self, lean: bool = False, wheels: Iterable[Wheel] | None = None) -> None:
@@ -257,16 +288,11 @@ class Stub:
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
         )
-        self.base = f"http://127.0.0.1:{self._server.server_address[1]}"
+        super().__init__(f"http://127.0.0.1:{self._server.server_address[1]}")
 
-    @property
-    def pypi(self) -> str:
-        """URL of the stub's PyPI."""
-        return f"{self.base}/pypi/simple"
-
-    def channel(self, name: str) -> str:
-        """URL of a channel."""
-        return f"{self.base}/whl/{name}"
+    def at(self, base: str) -> Address:
+        """Return the same index under another address of it."""
+        return Address(base)
 
     def __enter__(self) -> Stub:
         self._thread.start()

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from tests.clients.generate import Case, case_of
-from tests.clients.harness import Picked, Pip, Uv
 from tests.clients.oracle import Answer, Compared, Difference, Oracle, agree, shrink
+from tests.clients.runners import Picked, Pip, Uv
 from tests.clients.stub_server import Stub
 
 pytestmark = [pytest.mark.clients, pytest.mark.oracle]

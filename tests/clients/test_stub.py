@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from packaging.utils import parse_wheel_filename
-from tests.clients.harness import Picked, Pip, Uv, Where, names_default_index, parse_compiled
+from tests.clients.runners import Picked, Pip, Uv, Where, names_default_index, parse_compiled
 from tests.clients.stub_facts import load, records, unanswered
 from tests.clients.stub_server import BARE, UNHASHED, Stub
 
