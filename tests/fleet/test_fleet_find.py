@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from torchpin.errors import ConfigError
 from torchpin.fleet.checks import first_branch
 from torchpin.fleet.describe import describe, describe_json
 from torchpin.fleet.gpus import find_gpu
-from torchpin.fleet.profile import find_profile, load_profile
+from torchpin.fleet.profile import GROUP_KEYS, TOP_KEYS, find_profile, load_profile
 
 ROOT = Path(__file__).parents[2]
 OURS = '[tool.torchpin]\npolicy = "newest"\n'
@@ -196,3 +197,19 @@ def test_damaged_facts_are_refused(tmp_path: Path) -> None:
         run_tool("build_fleet_data.py", str(tmp_path), str(out))
     assert b"only 0 nvidia" in caught.value.stderr
     assert list(out.iterdir()) == []
+
+
+def test_reference_page_has_every_key() -> None:
+    page = (ROOT / "docs" / "reference" / "fleet.md").read_text(encoding="utf-8")
+    for key in (*TOP_KEYS, *GROUP_KEYS):
+        assert f"\n| `{key}` | " in page
+
+
+def test_every_spelling_of_the_reference_page_is_accepted() -> None:
+    page = (ROOT / "docs" / "reference" / "fleet.md").read_text(encoding="utf-8")
+    table = page.split("### `gpus`")[1].split("Capital letters")[0]
+    cells = [row.split("|")[2] for row in table.splitlines() if row.startswith("| a")]
+    spellings = [text for cell in cells for text in re.findall("`([^`]+)`", cell)]
+    assert len(spellings) > 30
+    for text in spellings:
+        assert find_gpu(text)

@@ -35,17 +35,18 @@ _CAPABILITY = re.compile(
 )
 _GFX = re.compile(r"(gfx[0-9]{1,3}[0-9a-f]{2})(?::[a-z0-9:+-]*)?")
 _KEY = re.compile(r"[^a-z0-9]+")
+# The patterns that most names never need are plain text: re compiles them on first use.
 _WRAPPERS = (
-    re.compile(r"^gpu +[0-9]+: *", re.I),  # nvidia-smi -L
-    re.compile(r" *\(uuid:[^)]*\)$", re.I),
-    re.compile(r" *\(rev [0-9a-f]+\)$", re.I),  # lspci
-    re.compile(r"^[0-9]+ *[x×*] +|^[0-9]+[x×*](?=[a-z])", re.I),  # 8x A100
-    re.compile(r"(?: +\(?[x×*] *|: *|\()[0-9]+\)?$", re.I),  # A100 x8, A100:8
+    r"(?i)^gpu +[0-9]+: *",  # nvidia-smi -L
+    r"(?i) *\(uuid:[^)]*\)$",
+    r"(?i) *\(rev [0-9a-f]+\)$",  # lspci
+    r"(?i)^[0-9]+ *[x×*] +|^[0-9]+[x×*](?=[a-z])",  # 8x A100
+    r"(?i)(?: +\(?[x×*] *|: *|\()[0-9]+\)?$",  # A100 x8, A100:8
 )
-_BRACKETS = re.compile(r"\[([^\]/]+)\]$")
-_SHARED = re.compile(r"-SHARED$", re.I)
-_MIG = re.compile(r"[ -]MIG[ -].*$", re.I)
-_VGPU = re.compile(r"[ -](?:[0-9]+-)?[0-9]+(?:[ABCQ]|CME)$", re.I)
+_BRACKETS = r"\[([^\]/]+)\]$"
+_SHARED = r"(?i)-SHARED$"
+_MIG = r"(?i)[ -]MIG[ -].*$"
+_VGPU = r"(?i)[ -](?:[0-9]+-)?[0-9]+(?:[ABCQ]|CME)$"
 _VENDOR = re.compile(
     r"^(?:nvidia(?: corporation)?|advanced micro devices,? inc\.?|amd(?:/ati)?|grid)[ -]+", re.I
 )
@@ -58,19 +59,19 @@ _BRANDS = {
 }
 _BRAND = re.compile(r"^(tesla|instinct|quadro|geforce|radeon)[ -]+", re.I)
 _CONSUMER = re.compile(r"(?:gtx|rtx|gt|mx) ?[0-9t]", re.I)
-_TAIL = re.compile(
-    r"[ ,(/-]+(?:[0-9]+ ?gi?b?|(?:hbm|gddr|ddr)[0-9][ex]?|sxm[0-9]?|pcie?(?:[ -]?x16)?|nvl|oam|fhhl"
+_TAIL = (
+    r"(?i)[ ,(/-]+(?:[0-9]+ ?gi?b?|(?:hbm|gddr|ddr)[0-9][ex]?|sxm[0-9]?|pcie?(?:[ -]?x16)?"
+    r"|nvl|oam|fhhl"
     r"|(laptop(?: gpu)?|mobile|notebook|(?:with )?max-?[qp](?: design)?)"
     r"|gpu|graphics(?: card)?|tensor core(?: gpu)?|accelerator|founders edition|fe|lhr|oem"
-    r"|vf|developer kit|dev kit|generation)\)?$",
-    re.I,
+    r"|vf|developer kit|dev kit|generation)\)?$"
 )
-_N1 = re.compile(r"n1-[a-z0-9*-]+ *\+ *(.+)")
-_AWS = re.compile(
+_N1 = r"n1-[a-z0-9*-]+ *\+ *(.+)"
+_AWS = (
     r"([a-z]+[0-9]+[a-z0-9-]*)\.(?:nano|micro|small|medium|large|[0-9]*xlarge|metal(?:-[0-9a-z]+)?)"
 )
-_CPU_AWS = re.compile(r"(?:c|m|r|t|x|z|i|is|im|d|h|a|u|hpc)[0-9]")
-_APPLE = re.compile(r"(?:apple.*|m[1-9](?: (?:pro|max|ultra))?|mps)")
+_CPU_AWS = r"(?:c|m|r|t|x|z|i|is|im|d|h|a|u|hpc)[0-9]"
+_APPLE = r"(?:apple.*|m[1-9](?: (?:pro|max|ultra))?|mps)"
 
 
 def key_of(text: str) -> str:
@@ -96,7 +97,7 @@ def find_gpu(text: str, *, path: str | None = None, line: int | None = None) -> 
     if declared is not None:
         return (declared,)
     table = gpu_table()
-    n1 = _N1.fullmatch(low)
+    n1 = re.fullmatch(_N1, low) if low.startswith("n1") else None
     if n1:
         return tuple(
             gpu._replace(written=text, host="x86_64")
@@ -169,7 +170,7 @@ def _gpu(text: str, product: Product) -> Gpu:
         product.gfx,
         product.tegra,
         product.vendor == "nvidia" and product.product == "datacenter",
-        product.source,
+        "; ".join(gpu_table().sources[number] for number in product.source),
         product.product,
         product.host,
     )
@@ -184,13 +185,13 @@ def _forms(clean: str) -> Iterator[tuple[str, bool]]:
     seen = {clean}
     form = clean
     for pattern in _WRAPPERS:
-        form = pattern.sub("", form)
-    bracket = _BRACKETS.search(form)
+        form = re.sub(pattern, "", form)
+    bracket = re.search(_BRACKETS, form)
     if bracket:
         form = bracket.group(1)
     stages = [form]
     for pattern in (_SHARED, _MIG, _VGPU):
-        form = pattern.sub("", form)
+        form = re.sub(pattern, "", form)
         stages.append(form)
     for stage in stages:
         if stage and stage not in seen:
@@ -198,7 +199,7 @@ def _forms(clean: str) -> Iterator[tuple[str, bool]]:
             yield stage, False
     mobile = False
     for _ in range(8):
-        tail = _TAIL.search(form)
+        tail = re.search(_TAIL, form)
         if tail is None or tail.start() == 0:
             return
         mobile = mobile or tail.group(1) is not None
@@ -261,15 +262,15 @@ def _unknown(
         return ConfigError(
             f"empty GPU name {_quote(text)}", path=path, line=line, hint=HOW_TO_DECLARE
         )
-    aws = _AWS.fullmatch(low.removeprefix("ml."))
-    if aws and _CPU_AWS.match(aws.group(1)):
+    aws = re.fullmatch(_AWS, low.removeprefix("ml."))
+    if aws and re.match(_CPU_AWS, aws.group(1)):
         return ConfigError(
             f"instance type {_quote(text)} has no GPU",
             path=path,
             line=line,
             hint="declare a group without GPUs as gpus = []",
         )
-    if _APPLE.fullmatch(low):
+    if re.fullmatch(_APPLE, low):
         return ConfigError(
             f"{_quote(text)}: the GPU of an Apple machine is not declared",
             path=path,

@@ -63,7 +63,7 @@ _LIBCS = ("glibc", "musl")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CHANNEL = re.compile(r"cpu|xpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|pypi|private")
 _CODE = re.compile(r"ALL|TP[0-9]{0,3}")
-_HEADER = re.compile(rb"^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*[\"']?torchpin\b", re.M)
+_HEADER = rb"(?m)^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*[\"']?torchpin\b"
 _T = TypeVar("_T")
 
 
@@ -104,7 +104,7 @@ def _has_table(path: str) -> bool:
     try:
         tool = loads(decode(data, path), path).get("tool")
     except ConfigError:  # load_profile reports it, if it is ours at all
-        return _HEADER.search(data) is not None
+        return re.search(_HEADER, data) is not None
     return isinstance(tool, dict) and "torchpin" in tool
 
 

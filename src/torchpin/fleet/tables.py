@@ -23,7 +23,8 @@ class Product(NamedTuple):
     product: str
     host: str
     tegra: bool
-    source: str
+    source: tuple[int, ...]
+    """Numbers into ``GpuTable.sources``."""
 
 
 class GpuTable(NamedTuple):
@@ -33,6 +34,7 @@ class GpuTable(NamedTuple):
     by_name: dict[str, Product]
     ambiguous: dict[str, tuple[str, tuple[tuple[str, str], ...]]]
     """Key → display name and (candidate, capability)."""
+    sources: tuple[str, ...]
 
 
 class Instance(NamedTuple):
@@ -96,7 +98,7 @@ def gpu_table() -> GpuTable:
     table: GpuTable | None = _cache.get("gpus")
     if table is None:
         data = _read("gpus.json")
-        table = GpuTable({}, {}, {})
+        table = GpuTable({}, {}, {}, tuple(data["sources"]))
         for record in data["gpus"]:
             written = record.get("capability")
             product = Product(
@@ -107,7 +109,7 @@ def gpu_table() -> GpuTable:
                 record["product"],
                 record.get("host", ""),
                 record.get("tegra", False),
-                _sources(data, record),
+                tuple(record["source"]),
             )
             table.by_name[product.name] = product
             for key in record["keys"]:
