@@ -74,6 +74,9 @@ def test_uv_stops_at_two_index_urls_and_pip_does_not(text: str, install: Install
 )
 def test_uv_takes_the_rest_of_a_line_for_a_value(text: str, install: Installer) -> None:
     files = {"b.txt": "\n"}
+    if text.startswith("--index-url"):
+        extra = install(f"--extra-index-url {C}\n{text}", "uv", files)
+        assert (urls(extra), extra.problems) == ([C], ())
     assert "the rest of the line" in install(text, "uv", files).problems[0][1]
     assert install(text, "pip", files).problems == ()
 

@@ -127,6 +127,13 @@ def test_an_implied_torch_names_who_brings_it(choose: Choose) -> None:
     assert torch.placed is None
 
 
+def test_a_companion_goes_back_to_a_release_without_torch(choose: Choose) -> None:
+    text = f"torchaudio\n-c c.txt\n--extra-index-url {W}/cu132\n"
+    chosen = choose(text, files={"c.txt": "torch<2.7"})
+    assert chosen.conflict is None
+    assert versions(chosen) == {"torchaudio": "2.11.0"}
+
+
 def test_a_constraint_limits_and_does_not_install(choose: Choose) -> None:
     files = {"c.txt": "torch<2.12\ntorchaudio<2\n"}
     assert versions(choose("torch\n-c c.txt\n", files=files)) == {"torch": "2.11.0"}
@@ -155,6 +162,7 @@ def test_a_conflict_keeps_every_own_build(
     ("text", "python", "kind", "said"),
     [
         ("torch>=2.4+cu121\n", "3.11", "specifier", "torch>=2.4+cu121"),
+        (f"torch==2.2.0+cu121\n-i {W}/cu121\n", "3.13", "python", "3.13"),
         ("torch==2.14.9\n", "3.11", "version", "2.14.9 was never published"),
         ("torch>2.14.1,<2.15\n", "3.11", "version", "no version of torch"),
         ("torchaudio==2.14.0\n", "3.11", "version", "2.11.1"),
@@ -179,6 +187,19 @@ def test_misses(text: str, python: str, kind: str, said: str, choose: Choose) ->
     assert selection.miss.kind == kind
     assert said in selection.miss.message
     assert selection.miss.evidence in PROOF
+
+
+@pytest.mark.parametrize(
+    ("text", "python", "kind"),
+    [
+        ("torchvision==2.5.1\n", "3.11", "version"),
+        (f"torch==2.4.1+cu121\n-i {W}/cu121\n", "3.13", "python"),
+    ],
+)
+def test_misses_that_prove_nothing(text: str, python: str, kind: str, choose: Choose) -> None:
+    miss = choose(text, python=python).selections[0].miss
+    assert miss is not None
+    assert (miss.kind, miss.evidence in PROOF) == (kind, False)
 
 
 def test_a_fresh_nightly_is_unknown(choose: Choose) -> None:

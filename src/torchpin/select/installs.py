@@ -64,6 +64,8 @@ class _Walk:
         """uv only: the ``--index-url`` of the document that is read, its includes counted."""
         self.given: PlacedIndex | None = None
         """uv only: the ``--index-url`` of the command line, which wins."""
+        self.broken: list[tuple[Document, str, int]] = []
+        """uv only: each ``--index-url`` that leads nowhere, so that PyPI is not asked either."""
         self.links: list[PlacedIndex] = []
         self.discarded: list[PlacedIndex] = []
         self.no_index = False
@@ -215,12 +217,15 @@ class _Walk:
         line = ordered[0]
         index = self.placed(document, line, line.option, line.url)
         if len(ordered) > 1:
-            if line.option == "--extra-index-url":
-                # The URL with the rest of the line in it leads nowhere; uv goes on without it.
-                self.discarded += [self.placed(document, x, x.option, x.url) for x in ordered]
-                return
             message = f"uv takes the rest of the line for a part of the URL of {line.option}"
-            self.problems.append((document, message, line.span.start))
+            if line.option == "--find-links":
+                self.problems.append((document, message, line.span.start))
+                return
+            # The URL with the rest of the line in it leads nowhere; uv goes on without it.
+            self.discarded += [self.placed(document, x, x.option, x.url) for x in ordered]
+            if line.option == "--index-url":
+                self.broken.append((document, message, line.span.start))
+            return
         if line.option == "--find-links":
             self.links.append(index)
         elif line.option == "--extra-index-url":
@@ -267,6 +272,8 @@ class _Walk:
         if self.no_index:
             return tuple(self.links)
         if self.client == "uv":
+            if self.broken and not self.given:
+                return (*self.urls, *self.links)
             last = self.given or self.default or self.placed(None, None, "", "")
             return (*self.urls, last, *self.links)
         return (*self.urls, *self.links)
@@ -304,6 +311,8 @@ def install_of(
     walk = _Walk(load, client, private or {})
     walk.command_line(extra_indexes)
     walk.visit(root, False, (os.path.abspath(root.path),))
+    if walk.broken and not (walk.urls or walk.links or walk.given):
+        walk.problems += walk.broken
     return Install(
         root=root,
         name=None,

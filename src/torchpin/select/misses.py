@@ -6,7 +6,7 @@ from datetime import date
 
 from packaging.version import Version
 
-from torchpin.catalog.model import Build
+from torchpin.catalog.model import FAMILY, Build
 from torchpin.evidence import BOUNDED, INFERRED, ORDER, PROOF, PUBLISHED, weakest
 from torchpin.fleet.model import Target
 from torchpin.select.asks import Ask
@@ -19,6 +19,7 @@ from torchpin.select.pools import Candidate, Pool, matching, version_of
 NIGHTLY_DAYS = 60
 """How long PyTorch lists a nightly build."""
 _NIGHTLY_SOURCE = "pytorch/test-infra: s3_management/manage.py"
+_MACOS_SOURCE = "https://pytorch.org/get-started/previous-versions/"
 _LABEL_SOURCE = "https://packaging.python.org/en/latest/specifications/version-specifiers/"
 
 
@@ -45,6 +46,9 @@ def why_none(
     never = _never_published(ask, facts)
     if never is not None:
         return never
+    if ask.pin is not None and ask.pin[1] and target.group.platform.startswith("macos"):
+        text = f"{ask.package} {ask.pin[0]} for macOS carries no label: +{ask.pin[1]} is not for it"
+        return Miss("platform", text, PUBLISHED, _MACOS_SOURCE)
     if not pool.channels and not pool.pypi:
         if pool.nightly:
             return Unclear(f"{pool.nightly} holds development releases")
@@ -88,6 +92,10 @@ def _never_published(ask: Ask, facts: Facts) -> Miss | Unclear | None:
             text = f"{ask.text} excludes every version"
             return Miss("version", text, PUBLISHED, _LABEL_SOURCE)
         existence = facts.existence(package, public)
+        if existence.exists is None and _number_of_torch(package, public, facts):
+            last = _neighbour(package, public, facts)
+            text = f"{package} {public} is not known{last}; {public} is a version of torch"
+            return Miss("version", text, INFERRED, f"catalog {facts.date}")
         if existence.exists is None:
             return Unclear(f"the catalog of {facts.date} does not know {package} {public}")
         if existence.exists:
@@ -107,6 +115,18 @@ def _never_published(ask: Ask, facts: Facts) -> Miss | Unclear | None:
         return Unclear(f"{ask.text} asks for more than {newest}, the newest that is known")
     text = f"no version of {package} was ever published that satisfies {ask.text}"
     return Miss("version", text, PUBLISHED, f"catalog {facts.date}")
+
+
+def _number_of_torch(package: str, public: str, facts: Facts) -> bool:
+    """Return whether a companion is pinned to a number that only torch ever had."""
+    versions = facts.versions(package)
+    return (
+        package in FAMILY
+        and package != "torch"
+        and bool(versions)
+        and Version(public) > Version(versions[-1])
+        and facts.existence("torch", public).exists is True
+    )
 
 
 def _labelled_ok(ask: Ask, facts: Facts) -> bool:
@@ -153,6 +173,8 @@ def _not_served(ask: Ask, pool: Pool, facts: Facts) -> Miss | Unclear:
     """The version exists somewhere, and no index of the install serves it."""
     package = ask.package
     label = ask.pin[1] if ask.pin is not None else ""
+    if pool.broad:
+        return Unclear(f"{pool.broad} lists many channels; whether it has {ask.text} is not known")
     if ask.pin is not None and label and label not in pool.channels:
         span = facts.channel_span(package, label)
         where = " or ".join([*(["PyPI"] if pool.pypi else []), *pool.channels])
@@ -236,9 +258,31 @@ def _does_not_fit(ask: Ask, found: list[Candidate], target: Target, facts: Facts
         if misses:
             inferred = any(guess for guess, _ in misses)
             build = misses[0][1]
+            if inferred and wanted == "python" and _long_before(build, target, facts):
+                inferred = False
             evidence = INFERRED if inferred else _proved(build)
             return Miss(wanted, _fit_text(wanted, ask, build, target), evidence, build.source)
     return Unclear("no reason is known")
+
+
+def _long_before(build: Build, target: Target, facts: Facts) -> bool:
+    """Return whether the first wheels for the target's Python came two minor releases later.
+
+    The known tags of a channel are a lower bound, yet not for a Python that no wheel of the
+    package anywhere was made for until long after.
+    """
+    python = target.python
+    if python is None:
+        return False
+    firsts = [
+        version_of(b.version)
+        for b in facts.builds(build.package)
+        if python.tag in b.pythons or python.tag in b.pythons_inferred
+    ]
+    if not firsts:
+        return True
+    first, own = min(firsts), version_of(build.version)
+    return (first.major, first.minor) > (own.major, own.minor + 1)
 
 
 def _proved(build: Build) -> str:

@@ -17,7 +17,7 @@ def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
     candidates: list[Candidate] = []
     hidden: list[str] = []
     channels: list[str] = []
-    nightly = ""
+    nightly = broad = ""
     pypi = False
     links = [index for index in install.indexes if index.option == "--find-links"]
     mains = [index for index in install.indexes if index.option != "--find-links"]
@@ -27,6 +27,7 @@ def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
             continue
         candidates += candidates_of(offered, index, rank, facts)
         nightly = nightly or offered.nightly
+        broad = broad or offered.broad
         if offered.hidden:
             hidden.append(offered.hidden)
         pypi = pypi or index.kind.kind == "pypi"
@@ -34,5 +35,5 @@ def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
         if channel and index.kind.kind == "channel" and channel not in channels:
             channels.append(channel)
     return Pool(
-        tuple(candidates), hidden[0] if hidden else "", tuple(channels), pypi, nightly=nightly
+        tuple(candidates), hidden[0] if hidden else "", tuple(channels), pypi, nightly, broad
     )

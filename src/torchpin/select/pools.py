@@ -63,6 +63,8 @@ class Pool(NamedTuple):
     """Whether PyPI is part of the pool."""
     nightly: str = ""
     """A nightly index of the pool: it holds development releases only."""
+    broad: str = ""
+    """A page of many channels (the root, the legacy link page): what it lacks is not known."""
 
 
 class Offer(NamedTuple):
@@ -74,6 +76,8 @@ class Offer(NamedTuple):
     nightly: str = ""
     reachable: bool = True
     """False where the client reads nothing from this address."""
+    broad: str = ""
+    """The page if it lists many channels."""
 
 
 def index_text(index: PlacedIndex) -> str:
@@ -110,7 +114,7 @@ def offer(index: PlacedIndex, ask: Ask, facts: Facts) -> Offer:
             if build.home == "channel" and build.label and kind.channel in (None, build.channel)
         )
         if ask.pin is not None and ask.pin[1]:
-            return Offer(builds, inferred=True)
+            return Offer(builds, inferred=True, broad=index_text(index))
         return Offer((), f"{index_text(index)} lists the wheels of every channel")
     if kind.kind == "nightly":
         return Offer((), nightly=index_text(index))

@@ -75,9 +75,15 @@ def select(install: Install, target: Target, catalog: Facts) -> SelectedSet:
             torch = implied("torch", by, install, target)
             asks = {**{k: v for k, v in asks.items() if k != "torch"}, "torch": torch}
             options["torch"] = _options(torch, install, target, catalog)
+            if options["torch"].miss is not None:
+                _without_torch(asks, options, demands)
     lists = {name: found.candidates for name, found in options.items() if found.candidates}
     accepts = Accepts(catalog)
     choice = choose(lists, asks, accepts, demands)
+    if not demands and "torch" in asks and asks["torch"].implied_by:
+        companions = [c for name, c in choice.chosen.items() if name != "torch"]
+        if choice.conflict is None and not any(c.requires for c in companions):
+            del asks["torch"]
     selections = tuple(
         _selection(ask, options.get(name), choice, accepts, install, target)
         for name, ask in asks.items()
@@ -106,6 +112,25 @@ def _needs_torch(options: dict[str, _Options], demands: list[Demand]) -> str:
         if found.candidates and found.candidates[0].requires:
             return name
     return demands[0].text.partition("==")[0] if demands else ""
+
+
+def _without_torch(
+    asks: dict[str, Ask], options: dict[str, _Options], demands: list[Demand]
+) -> None:
+    """Do without torch, which nothing declares and no index can give, if the companions can.
+
+    The resolvers go back to releases that do not require it (torchaudio 2.11.0).
+    """
+    free = {
+        name: [c for c in found.candidates if not c.requires]
+        for name, found in options.items()
+        if found.candidates
+    }
+    if demands or not all(free.values()):
+        return
+    for name, kept in free.items():
+        options[name].candidates = kept
+    del asks["torch"], options["torch"]
 
 
 def _demands(install: Install, target: Target, facts: Facts) -> list[Demand]:

@@ -15,7 +15,7 @@ from torchpin.select.pools import Candidate, Pool, candidates_of, offer
 def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
     """Return what uv sees: the first index that knows the name, and the link pages."""
     candidates: list[Candidate] = []
-    hidden = nightly = ""
+    hidden = nightly = broad = ""
     channels: list[str] = []
     pypi = decided = False
     for rank, index in enumerate(install.indexes):
@@ -27,6 +27,7 @@ def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
             continue
         hidden = hidden or offered.hidden
         nightly = nightly or offered.nightly
+        broad = broad or offered.broad
         if not links and (offered.hidden or offered.nightly or offered.builds):
             decided = True
         elif not offered.builds and index.kind.kind != "pypi":
@@ -38,4 +39,4 @@ def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
         channel = index.kind.channel
         if channel and index.kind.kind == "channel" and channel not in channels:
             channels.append(channel)
-    return Pool(tuple(candidates), hidden, tuple(channels), pypi, nightly=nightly)
+    return Pool(tuple(candidates), hidden, tuple(channels), pypi, nightly, broad)
