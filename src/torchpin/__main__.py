@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
 
 
 def run() -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and leave with its exit code.
+
+    A run is short and makes few reference cycles: the collector would take a tenth of its time,
+    and freeing every object at the end another; both are saved (mypy leaves in the same way).
+    """
+    gc.set_threshold(100_000, 50, 100)
     from torchpin.cli.main import guarded
 
-    sys.exit(guarded(sys.argv[1:]))
+    code = guarded(sys.argv[1:])
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

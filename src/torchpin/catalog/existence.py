@@ -146,6 +146,24 @@ def _beyond(package: Package, parsed: Version, channel: str) -> Existence | None
     return Existence(False, BOUNDED, text)
 
 
+def borrowed_number(
+    package: Package, torch: Package, version: str, partners: tuple[str, ...]
+) -> Existence | None:
+    """Return that a companion has no release with torch's own number, where that is proved.
+
+    ``torchvision==2.5.1``: torch 2.5.1 is out, its torchvision is 0.20.1, and no torchvision up to
+    the newest bears the number; a later one would not be for this torch. Bounded by both lists.
+    """
+    public = version.partition("+")[0]
+    if not package.pypi or not partners or torch.name_of(public) not in torch.pypi:
+        return None
+    newest = package.pypi[-1]
+    if Version(public) <= Version(newest):
+        return None
+    text = f"torch {public} goes with {package.name} {partners[0]}; the newest is {newest}"
+    return Existence(False, BOUNDED, text)
+
+
 def _denied_everywhere(package: Package, parsed: Version) -> Existence | None:
     for row in package.rows:
         if row[1] == "*" and row[3] is False and Version(row[0]) == parsed:

@@ -86,6 +86,22 @@ class Build(NamedTuple):
         """Version as installers see it in the file name: ``2.14.0+cu126``."""
         return f"{self.version}+{self.label}" if self.label else self.version
 
+    @property
+    def place(self) -> str:
+        """Version and place for people: ``2.14.1+cu126``, ``2.10.0 (PyPI, cu128)``."""
+        if self.home == "pypi":
+            return (
+                f"{self.full_version} (PyPI, {self.channel})"
+                if self.channel
+                else (f"{self.full_version} (PyPI)")
+            )
+        return self.full_version if self.label else f"{self.version} ({self.channel})"
+
+    @property
+    def title(self) -> str:
+        """Package, version and place for people: ``torch 2.10.0 (PyPI, cu128)``."""
+        return f"{self.package} {self.place}"
+
 
 class Existence(NamedTuple):
     """Whether something was published, and how that is known. ``exists`` None means unknown."""

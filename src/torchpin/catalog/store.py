@@ -139,7 +139,12 @@ class Catalog:
         found = self._package(package)
         if found is None:
             return Existence(None, INFERRED, f"the catalog does not know {package}")
-        return rules.existence(found, self.date, version, channel, home, platform)
+        answer = rules.existence(found, self.date, version, channel, home, platform)
+        torch = self._package("torch")
+        if answer.exists is None and torch is not None and found is not torch:
+            partners = self.partners(version, package)
+            return rules.borrowed_number(found, torch, version, partners) or answer
+        return answer
 
     def partners(self, torch_version: str, package: str) -> tuple[str, ...]:
         """Return the versions of a package that work with this torch, best first.

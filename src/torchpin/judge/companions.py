@@ -14,7 +14,7 @@ from torchpin.catalog.model import Build
 from torchpin.evidence import INFERRED, MEASURED, PUBLISHED
 from torchpin.judge.model import FAILS, PARTLY, RUNS, UNKNOWN, Reason
 from torchpin.judge.settle import settle
-from torchpin.judge.words import CPU, CUDA, ROCM, cuda_of, kind_of, name_build
+from torchpin.judge.words import CPU, CUDA, ROCM, cuda_of, kind_of
 
 AUDIO_STABLE = "https://github.com/pytorch/audio/pull/4212"
 AUDIO_CHECK = "torchaudio/_extension/utils.py of torchaudio 2.11.0 and 2.11.1"
@@ -39,7 +39,7 @@ def judge_companion(companion: Build, torch: Build) -> tuple[Reason, ...]:
 
 def _version(companion: Build, torch: Build) -> tuple[Reason, ...]:
     question = "companion-version"
-    this, other = name_build(companion), name_build(torch)
+    this, other = companion.title, torch.title
     wants = companion.requires_torch
     source = companion.source
     evidence = MEASURED if companion.evidence == MEASURED else PUBLISHED
@@ -68,7 +68,7 @@ def _cuda(companion: Build, torch: Build) -> tuple[Reason, ...]:
     question = "companion-cuda"
     if companion.package not in LINKED:
         return ()
-    this, other = name_build(companion), name_build(torch)
+    this, other = companion.title, torch.title
     ours, theirs = kind_of(companion), kind_of(torch)
     if ours is None or theirs is None:
         text = f"whether {this} and {other} are built for the same accelerator is not known"

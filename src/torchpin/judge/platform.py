@@ -10,14 +10,13 @@ from torchpin.catalog.model import Build
 from torchpin.evidence import INFERRED, PUBLISHED, weakest
 from torchpin.fleet.model import NodeGroup, Python
 from torchpin.judge.model import FAILS, RUNS, UNKNOWN, Reason
-from torchpin.judge.words import name_build
 
 PACKAGING_GUIDE = "https://packaging.python.org/en/latest/specifications/"
 
 
 def judge_platform(build: Build, group: NodeGroup) -> tuple[Reason, ...]:
     """Judge the wheel's platform, glibc or macOS floor against a node group."""
-    subject = name_build(build)
+    subject = build.title
     if build.platform != group.platform:
         text = f"{subject} is a wheel for {build.platform}, the nodes are {group.platform}"
         return (Reason("platform", FAILS, text, PUBLISHED, build.source),)
@@ -64,7 +63,7 @@ def judge_python(build: Build, python: Python | None) -> tuple[Reason, ...]:
     """
     if python is None:
         return ()
-    subject = name_build(build)
+    subject = build.title
     if not _allowed(build.requires_python, python):
         text = f"{subject} requires Python {build.requires_python}, not {python}"
         return (Reason("python", FAILS, text, PUBLISHED, build.source),)

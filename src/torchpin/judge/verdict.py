@@ -32,7 +32,6 @@ from torchpin.judge.words import (
     kind_of,
     list_kernels,
     list_ptx,
-    name_build,
     name_gpu,
 )
 
@@ -78,7 +77,7 @@ def combine(reasons: Iterable[Reason]) -> tuple[str, tuple[Reason, ...]]:
 
 def _judge_gpu(build: Build, gpu: Gpu, group: NodeGroup, drivers: Drivers) -> tuple[Reason, ...]:
     kind = kind_of(build)
-    subject = name_build(build)
+    subject = build.title
     if kind == CPU:
         return _cpu_build(build, gpu, subject)
     if kind is None:
@@ -109,7 +108,7 @@ def _cpu_node(build: Build) -> tuple[Reason, ...]:
     kind = kind_of(build)
     if build.package != "torch" or kind in (CPU, None):
         return ()
-    text = f"{name_build(build)} runs without a GPU, but brings gigabytes of GPU libraries"
+    text = f"{build.title} runs without a GPU, but brings gigabytes of GPU libraries"
     return (Reason("cuda-on-cpu", RUNS, text, PUBLISHED, build.source),)
 
 

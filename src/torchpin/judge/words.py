@@ -22,15 +22,6 @@ def cuda_of(build: Build) -> str | None:
     return build.cuda if build.cuda is not None else labels.cuda_of(build.channel)
 
 
-def name_build(build: Build) -> str:
-    """``torch 2.11.0+cu128``, ``torch 2.15.0 (PyPI, cu132)``, ``torch 2.6.0 (cu124)``."""
-    if build.home == "pypi":
-        return f"{build.package} {build.full_version} (PyPI, {build.channel})"
-    if build.label:
-        return f"{build.package} {build.full_version}"
-    return f"{build.package} {build.version} ({build.channel})"
-
-
 def name_gpu(gpu: Gpu) -> str:
     """``Tesla V100 (sm_70)``, ``sm_70`` where only that is declared."""
     return f"{gpu.name} ({gpu.arch})" if gpu.arch and gpu.name != gpu.arch else gpu.name

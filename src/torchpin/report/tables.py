@@ -62,7 +62,8 @@ def _selection(
         origin = f"implied by {selection.implied_by}" if selection.implied_by else "implied"
     if build is not None:
         home = "PyPI" if build.home == "pypi" else f"channel {build.channel}"
-        what = f"{build.full_version}, {build.channel} build from {home}"
+        kind = f"{build.channel} build" if build.channel else "build"
+        what = f"{build.full_version}, {kind} from {home}"
         if build.home == "channel":
             what = f"{build.full_version} from {home}"
     else:

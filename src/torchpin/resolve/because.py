@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from torchpin.catalog.model import Build
 from torchpin.evidence import INFERRED, PUBLISHED, weakest
 from torchpin.judge.model import FAILS, PARTLY, RUNS_VIA_PTX, UNKNOWN, Reason
-from torchpin.resolve.explain import place_of
 from torchpin.resolve.horizon import block
 from torchpin.resolve.policy import allowed, exact_version
 from torchpin.resolve.space import PYPI, Space, key_of
@@ -188,7 +187,7 @@ def split_line(
     """Return what a split would give where one build serves all, but an older one."""
     texts, evidence = [], [single.evidence]
     for groups, build in parts:
-        texts.append(f"torch {place_of(build)} for {', '.join(groups)}")
+        texts.append(f"torch {build.place} for {', '.join(groups)}")
         evidence.append(build.evidence)
     if anchor is None:
         what = f"torch {single.version} is the last release of which one build serves all groups"

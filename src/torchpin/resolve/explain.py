@@ -213,7 +213,7 @@ class Explainer:
                 )
             known = last.kernels.evidence if last.kernels is not None else last.evidence
             return (
-                f"the last torch that runs on {_gpu_text(gpu)} is {place_of(last)}",
+                f"the last torch that runs on {_gpu_text(gpu)} is {last.place}",
                 known,
             )
         reason = self._reason(member)
@@ -249,17 +249,7 @@ def _gpu_text(gpu: Gpu) -> str:
     return f"{gpu.name} ({gpu.arch})" if gpu.arch and gpu.arch != gpu.name else gpu.name
 
 
-def place_of(build: object) -> str:
-    """Return a build for people: ``2.14.1+cu126``, ``2.10.0 (PyPI, cu128)``."""
-    from torchpin.catalog.model import Build
-
-    assert isinstance(build, Build)
-    if build.home == PYPI:
-        return f"{build.version} (PyPI, {build.channel})"
-    return build.full_version if build.label else f"{build.version} ({build.channel})"
-
-
 def told(found: Found) -> str:
     """Return an answer for people: ``torch 2.10.0 (PyPI, cu128)``."""
-    builds = dict.fromkeys(place_of(b) for _, package, b in found.builds if package == "torch")
+    builds = dict.fromkeys(b.place for _, package, b in found.builds if package == "torch")
     return "torch " + " and ".join(builds)

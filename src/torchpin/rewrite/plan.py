@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from torchpin.catalog.model import Build
 from torchpin.documents.base import Document, Edit, apply_edits
 from torchpin.documents.pins import exact_version
 from torchpin.documents.requirements import read_requirements
 from torchpin.errors import RewriteError
-from torchpin.judge.model import FAILS, UNKNOWN
+from torchpin.judge.model import FAILS, UNKNOWN, Verdict
 from torchpin.judge.verdict import judge, judge_companion
 from torchpin.resolve import solve
 from torchpin.resolve.model import Outcome, Plan
@@ -225,10 +226,7 @@ def holds(way: Way, context: Context, plan: Plan, one: Draft) -> bool:
                 return False
             if one.pinned and build.version != versions[selection.package]:
                 return False
-            if context.declared and judge(build, target, context.drivers).status in (
-                FAILS,
-                UNKNOWN,
-            ):
+            if context.declared and not may_run(judge(build, target, context.drivers), build):
                 return False
             if torch is not None and selection.package != "torch":
                 reasons = judge_companion(build, torch)
@@ -237,6 +235,11 @@ def holds(way: Way, context: Context, plan: Plan, one: Draft) -> bool:
         if torch is None or (one.pinned and torch.version != versions["torch"]):
             return False
     return True
+
+
+def may_run(verdict: Verdict, build: Build) -> bool:
+    """True if a fix may install the build; what nobody knows is let pass for companions only."""
+    return verdict.status != FAILS and (verdict.status != UNKNOWN or build.package != "torch")
 
 
 def safety_of(

@@ -292,7 +292,7 @@ def two_lines(document: Document, declaration: Declaration, by_platform: dict[st
         raise RefusedError(f"{declaration.name} would need {len(versions)} lines")
     first = {platform for platform, text in by_platform.items() if text == versions[0]}
     second = set(by_platform) - first
-    marker = splitting_marker(first, second)
+    marker = splitting_marker(first, second, cpu=versions[0].endswith("+cpu"))
     if marker is None:
         raise RefusedError(f"no simple marker tells {sorted(first)} from {sorted(second)}")
     head = document.text[declaration.span.start : after_name(document, declaration)]
@@ -306,10 +306,17 @@ def two_lines(document: Document, declaration: Declaration, by_platform: dict[st
     return document.newline.join(lines)
 
 
-def splitting_marker(first: set[str], second: set[str]) -> tuple[str, str] | None:
-    """Return two markers, one true on each set of platforms and both together always."""
+def splitting_marker(
+    first: set[str], second: set[str], *, cpu: bool = False
+) -> tuple[str, str] | None:
+    """Return two markers, one true on each set of platforms and both together always.
+
+    ``cpu``: the first set takes ``+cpu`` builds, which Windows has as well.
+    """
     systems = [{platform.split("-")[0] for platform in some} for some in (first, second)]
     machines = [{platform.split("-")[1] for platform in some} for some in (first, second)]
+    if systems[1] == {"macos"} and "macos" not in systems[0] and cpu:
+        return 'sys_platform != "darwin"', 'sys_platform == "darwin"'
     if systems[0] == {"linux"} and "linux" not in systems[1]:
         return 'sys_platform == "linux"', 'sys_platform != "linux"'
     if systems[1] == {"macos"} and "macos" not in systems[0]:

@@ -181,13 +181,6 @@ def because(reason: Reason) -> Because:
     return Because(reason.text, reason.evidence, reason.source)
 
 
-def build_text(build: Build) -> str:
-    """Return a build as messages name it: ``torch 2.10.0 (PyPI, cu128)``."""
-    if build.home == "pypi":
-        return f"{build.package} {build.version} (PyPI, {build.channel})"
-    return f"{build.package} {build.version}+{build.channel}"
-
-
 def index_text(index: PlacedIndex | None) -> str:
     """Return an index as messages name it."""
     if index is None:

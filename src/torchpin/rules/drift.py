@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchpin.catalog.files import admits_python
+from torchpin.catalog.model import Build
+from torchpin.documents.pins import exact_version
 from torchpin.evidence import LOCKFILE, PUBLISHED
 from torchpin.judge.model import FAILS, Reason
-from torchpin.rules.context import Context, Judged, JudgedSet, Way, because, build_text
+from torchpin.rules.context import Context, Judged, JudgedSet, Way, because
 from torchpin.rules.exists import IndexLostInExport
 from torchpin.rules.files import slice_of
 from torchpin.rules.hardware import NoKernelImage, floats_badly, gpu_names
@@ -36,7 +38,7 @@ class FloatingTorch(NoKernelImage):
     def message(self, one: Judged, reasons: list[Reason]) -> str:
         """Say what floats in."""
         build = one.selection.build
-        name = build_text(build) if build else "torch"
+        name = build.title if build else "torch"
         return f"this floats to {name}, which holds no kernels for {gpu_names(reasons)}"
 
     def wanted(self, way: Way, context: Context, judged_set: JudgedSet, one: Judged) -> bool:
@@ -101,7 +103,7 @@ class OpenUpperBound(Rule):
                 yield self.finding(
                     one.selection.placed.document,
                     declaration.span,
-                    f"admits {build_text(candidate)}, which does not run on {gpu_names(bad)}",
+                    f"admits {candidate.title}, which does not run on {gpu_names(bad)}",
                     package="torch",
                     target=judged_set.target,
                     because=[because(reason) for reason in bad],
@@ -147,6 +149,22 @@ class InvalidLocalSpecifier(Rule):
                 )
 
 
+def pinned_build(one: Judged, judged_set: JudgedSet, context: Context) -> Build | None:
+    """Return the one build that an exact pin means on the platform, hashes aside."""
+    placed = one.selection.placed
+    pin = exact_version(placed.declaration.specifier) if placed is not None else None
+    if pin is None:
+        return None
+    platform = judged_set.target.group.platform
+    channels = {index.kind.channel for index in judged_set.chosen.install.indexes}
+    builds = [
+        build
+        for build in context.catalog.find(one.selection.package, version=pin[0], platform=platform)
+        if build.label == pin[1] and (build.home == "pypi" or build.channel in channels)
+    ]
+    return builds[0] if len(builds) == 1 else None
+
+
 class HashUnverifiable(Rule):
     """A digest that belongs to no known wheel of the pin, or is missing where one is needed.
 
@@ -172,8 +190,11 @@ class HashUnverifiable(Rule):
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
         """Yield pins none of whose digests is known for the selected wheel."""
         for judged_set, one in context.pairs(way):
-            placed, build = one.selection.placed, one.selection.build
-            if placed is None or build is None or not placed.declaration.hashes:
+            placed = one.selection.placed
+            if placed is None or not placed.declaration.hashes:
+                continue
+            build = one.selection.build or pinned_build(one, judged_set, context)
+            if build is None:
                 continue
             given = {one.digest for one in placed.declaration.hashes if one.algorithm == "sha256"}
             python = judged_set.target.python
@@ -190,7 +211,7 @@ class HashUnverifiable(Rule):
             yield self.finding(
                 placed.document,
                 placed.declaration.hashes[0].span,
-                f"no digest given here is one of {build_text(build)}"
+                f"no digest given here is one of {build.title}"
                 + (f" for Python {python}" if python is not None else ""),
                 package=build.package,
                 target=judged_set.target,

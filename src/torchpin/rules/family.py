@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import MEASURED, PROOF, PUBLISHED
 from torchpin.judge.model import FAILS, PARTLY, Reason
-from torchpin.rules.context import Context, Judged, JudgedSet, Way, because, build_text
+from torchpin.rules.context import Context, Judged, JudgedSet, Way, because
 from torchpin.rules.exists import narrow
 from torchpin.rules.hardware import gpu_names, group_related
 from torchpin.rules.model import ERROR, WARNING, Because, Finding
@@ -272,7 +272,7 @@ class CompanionNoKernel(Rule):
                 yield self.finding(
                     document,
                     narrow(document, span, one.selection),
-                    f"{build_text(build)} holds no kernels for {gpu_names(reasons)}",
+                    f"{build.title} holds no kernels for {gpu_names(reasons)}",
                     severity=context.severity(way, judged_set.target, self.severity),
                     package=one.selection.package,
                     target=judged_set.target,
@@ -367,7 +367,7 @@ class PinnedInternals(Rule):
                     placed.document,
                     placed.declaration.span,
                     f"{placed.declaration.name} is for CUDA {match.group(1)}; "
-                    f"{build_text(build)} uses CUDA {build.cuda}",
+                    f"{build.title} uses CUDA {build.cuda}",
                     package=placed.declaration.name,
                     target=judged_set.target,
                 )
@@ -382,7 +382,7 @@ class PinnedInternals(Rule):
             yield self.finding(
                 document,
                 narrow(document, span, triton.selection),
-                f"{build_text(build)} requires triton {accepted[0]}, not {version}",
+                f"{build.title} requires triton {accepted[0]}, not {version}",
                 package="triton",
                 target=judged_set.target,
                 because=(Because(f"triton {accepted[0]}", MEASURED, "METADATA of torch"),),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchpin.documents.base import Span
 from torchpin.evidence import PUBLISHED
 from torchpin.rules.context import Context, Way
-from torchpin.rules.model import ERROR, INFO, Because, Finding
+from torchpin.rules.model import ERROR, INFO, WARNING, Because, Finding
 from torchpin.rules.registry import Rule
 
+HARMLESS = frozenset(("misplaced", "encoding"))
+"""Problems at which the installer does not stop: it ignores the text, or guesses the encoding."""
 PIP_FORMAT = "https://pip.pypa.io/en/stable/reference/requirements-file-format/"
 
 
@@ -39,10 +42,14 @@ class UnreadableFile(Rule):
                 if problem.code == "specifier" and "+" in slice_of(document.text, problem.span):
                     continue  # TP506 says more
                 ground = Because("the installer stops at this line", PUBLISHED, PIP_FORMAT)
-                yield self.finding(document, problem.span, problem.message, because=(ground,))
+                yield self.finding(
+                    document,
+                    problem.span,
+                    problem.message,
+                    severity=WARNING if problem.code in HARMLESS else ERROR,
+                    because=() if problem.code in HARMLESS else (ground,),
+                )
         for document, message, offset in way.install.problems:
-            from torchpin.documents.base import Span
-
             yield self.finding(document, Span(offset, offset), message)
 
 
@@ -77,6 +84,8 @@ class NewerThanCatalog(Rule):
             selection = one.selection
             if selection.status != "unknown" or selection.because in said:
                 continue
+            if selection.placed is not None and selection.placed.declaration.hashes:
+                continue  # TP508 says more
             said.add(selection.because)
             document, span = judged_set.place(selection)
             yield self.finding(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from torchpin.judge.model import FAILS, PARTLY, RUNS_VIA_PTX, Reason
-from torchpin.rules.context import Context, Judged, JudgedSet, Way, because, build_text
+from torchpin.rules.context import Context, Judged, JudgedSet, Way, because
 from torchpin.rules.exists import narrow
 from torchpin.rules.model import ERROR, INFO, WARNING, Finding, Related
 from torchpin.rules.registry import Rule
@@ -140,7 +140,7 @@ class NoKernelImage(HardwareRule):
     def message(self, one: Judged, reasons: list[Reason]) -> str:
         """Name the build and the GPUs."""
         build = one.build
-        name = build_text(build) if build else "torch"
+        name = build.title if build else "torch"
         return f"{name} holds no kernels for {gpu_names(reasons)}"
 
     def wanted(self, way: Way, context: Context, judged_set: JudgedSet, one: Judged) -> bool:

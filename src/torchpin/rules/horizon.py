@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchpin.evidence import PROOF
-from torchpin.rules.context import Context, Way, because, build_text
+from torchpin.rules.context import Context, Way, because
 from torchpin.rules.model import INFO, Because, Finding
 from torchpin.rules.registry import Rule
 
@@ -47,7 +47,7 @@ class LastRelease(Rule):
             yield self.finding(
                 document,
                 span,
-                f"{build_text(seen.last_build)} is the last release that runs here",
+                f"{seen.last_build.title} is the last release that runs here",
                 package="torch",
                 target=judged_set.target,
                 because=[because(blocked)] if blocked is not None else [],
