@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -59,10 +60,16 @@ class Result(NamedTuple):
         return self.budget is not None and self.value > self.budget * TOLERANCE
 
 
+PYTHON = (sys.executable,)
+_SCRIPT = shutil.which("torchpin", path=str(Path(sys.executable).parent))
+TORCHPIN = (_SCRIPT,) if _SCRIPT is not None else (sys.executable, "-m", "torchpin")
+"""The console script: what users run (``-m`` costs some milliseconds more)."""
+
+
 def process(*args: str, cwd: Path) -> float:
-    """Return the wall time of a Python process in milliseconds."""
+    """Return the wall time of a process in milliseconds."""
     start = time.perf_counter()
-    done = subprocess.run([sys.executable, *args], cwd=cwd, capture_output=True, env=ENVIRONMENT)
+    done = subprocess.run(args, cwd=cwd, capture_output=True, env=ENVIRONMENT)
     took = time.perf_counter() - start
     if done.returncode not in (0, 1):
         raise SystemExit(f"{args} failed:\n{done.stderr.decode()}")
@@ -86,11 +93,11 @@ def cold_check(folder: Path, runs: int) -> list[Result]:
         (folder / f"{name}.txt").write_text(text)
 
     def check(name: str) -> Callable[[], float]:
-        return lambda: process("-m", "torchpin", "check", f"{name}.txt", cwd=folder)
+        return lambda: process(*TORCHPIN, "check", f"{name}.txt", cwd=folder)
 
     bare, clean, broken, plain = alternating(
         runs,
-        lambda: process("-c", "pass", cwd=folder),
+        lambda: process(*PYTHON, "-c", "pass", cwd=folder),
         check("clean"),
         check("broken"),
         check("plain"),
@@ -162,8 +169,8 @@ def many(folder: Path) -> list[Result]:
         (root / "torchpin.toml").write_text(FLEET)
         for index in range(number):
             (root / "deps" / f"requirements-{index}.txt").write_text(CLEAN)
-        times[number] = min(process("-m", "torchpin", "check", ".", cwd=root) for _ in range(2))
-    empty = min(process("-m", "torchpin", "--version", cwd=folder) for _ in range(3))
+        times[number] = min(process(*TORCHPIN, "check", ".", cwd=root) for _ in range(2))
+    empty = min(process(*TORCHPIN, "--version", cwd=folder) for _ in range(3))
     growth = (times[1000] - empty) / (times[250] - empty) / 4
     return [
         Result("1,000 files", times[1000], None, "ms"),

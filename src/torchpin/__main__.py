@@ -17,7 +17,11 @@ def run() -> None:
     from torchpin.cli.main import guarded
 
     code = guarded(sys.argv[1:])
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:  # the reader is gone or the disk is full; guarded() has said so
+            continue
     os._exit(code)
 
 

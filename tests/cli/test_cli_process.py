@@ -334,6 +334,33 @@ def test_a_closed_pipe_is_no_failure(broken: Path) -> None:
         assert process.returncode in (0, 1, 141), command
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_told(broken: Path) -> None:
+    for command in (["check"], ["explain", "--all"]):
+        with open("/dev/full", "wb") as full:  # noqa: PTH123
+            done = subprocess.run(
+                [sys.executable, "-m", "torchpin", *command],
+                cwd=broken.parent,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                env=environment(),
+                timeout=60,
+            )
+        assert done.returncode == 2
+        assert b"the output cannot be written: No space left" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+def test_closed_output_is_no_failure(broken: Path) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{sys.executable} -m torchpin check >&- 2>&-"],
+        cwd=broken.parent,
+        env=environment(),
+        timeout=60,
+    )
+    assert done.returncode == 1
+
+
 def test_a_terminal_that_knows_ascii_only_ends_no_run(run: Run, broken: Path) -> None:
     broken.write_text("torch==2.11.0  # caf\u00e9 \u6f22\n", "utf-8")
     done = run("check", *FLEET, PYTHONIOENCODING="ascii", PYTHONUTF8="0")

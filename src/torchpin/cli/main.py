@@ -81,14 +81,16 @@ def guarded(argv: list[str]) -> int:
     A closed pipe ends the run quietly; an expected error prints its message; anything else is a
     defect: a short message, and the traceback only if ``TORCHPIN_DEBUG`` is set.
     """
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         # A character that the terminal cannot show must not end the run.
-        reconfigure = getattr(stream, "reconfigure", None)
+        reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
     try:
         code = main(argv)
-        sys.stdout.flush()
+        _flush()
     except TorchpinError as error:
         return _fail(error)
     except BrokenPipeError:
@@ -100,6 +102,15 @@ def guarded(argv: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 (the last resort: reported, never hidden)
         return _defect(error)
     return code
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise TorchpinError(f"the output cannot be written: {error.strerror}") from error
 
 
 def _load(name: str) -> Command:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 
+from torchpin.errors import TorchpinError
 from torchpin.report.style import Style
 
 
@@ -29,8 +30,17 @@ def style(*, no_color: bool) -> Style:
 
 
 def out(text: str) -> None:
-    """Write ``text`` to standard output as it is."""
-    sys.stdout.write(text)
+    """Write ``text`` to standard output as it is.
+
+    Raises:
+        TorchpinError: the output cannot be written (a full disk).
+    """
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise TorchpinError(f"the output cannot be written: {error.strerror}") from error
 
 
 def note(text: str) -> None:
