@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from torchpin.catalog.model import FAMILY, Build
+from torchpin.catalog.model import Build
 from torchpin.evidence import BOUNDED, INFERRED, ORDER, PROOF, PUBLISHED, weakest
 from torchpin.fleet.model import Target
 from torchpin.select.asks import Ask
@@ -15,6 +15,9 @@ from torchpin.select.environments import wheel_fits
 from torchpin.select.facts import Facts
 from torchpin.select.model import Install, Miss
 from torchpin.select.pools import Candidate, Pool, matching, version_of
+
+if TYPE_CHECKING:
+    from datetime import date
 
 NIGHTLY_DAYS = 60
 """How long PyTorch lists a nightly build."""
@@ -63,9 +66,11 @@ def _nightly(ask: Ask, facts: Facts) -> Miss | Unclear | None:
     if ask.pin is None:
         return None
     version = version_of(ask.pin[0])
-    day = _day(version.dev)
+    day = _day(version.dev) if version.is_devrelease else None
     if day is None:
         return Unclear(f"{ask.text} is a development release") if version.is_devrelease else None
+    from datetime import date
+
     age = (date.fromisoformat(facts.date[:10]) - day).days
     if age <= NIGHTLY_DAYS:
         return Unclear(f"{ask.text} is a nightly build of the last {NIGHTLY_DAYS} days")
@@ -77,6 +82,8 @@ def _day(dev: int | None) -> date | None:
     digits = str(dev or "")
     if len(digits) != 8:
         return None
+    from datetime import date
+
     try:
         return date(int(digits[:4]), int(digits[4:6]), int(digits[6:]))
     except ValueError:
@@ -92,10 +99,6 @@ def _never_published(ask: Ask, facts: Facts) -> Miss | Unclear | None:
             text = f"{ask.text} excludes every version"
             return Miss("version", text, PUBLISHED, _LABEL_SOURCE)
         existence = facts.existence(package, public)
-        if existence.exists is None and _number_of_torch(package, public, facts):
-            last = _neighbour(package, public, facts)
-            text = f"{package} {public} is not known{last}; {public} is a version of torch"
-            return Miss("version", text, INFERRED, f"catalog {facts.date}")
         if existence.exists is None:
             return Unclear(f"the catalog of {facts.date} does not know {package} {public}")
         if existence.exists:
@@ -115,18 +118,6 @@ def _never_published(ask: Ask, facts: Facts) -> Miss | Unclear | None:
         return Unclear(f"{ask.text} asks for more than {newest}, the newest that is known")
     text = f"no version of {package} was ever published that satisfies {ask.text}"
     return Miss("version", text, PUBLISHED, f"catalog {facts.date}")
-
-
-def _number_of_torch(package: str, public: str, facts: Facts) -> bool:
-    """Return whether a companion is pinned to a number that only torch ever had."""
-    versions = facts.versions(package)
-    return (
-        package in FAMILY
-        and package != "torch"
-        and bool(versions)
-        and Version(public) > Version(versions[-1])
-        and facts.existence("torch", public).exists is True
-    )
 
 
 def _labelled_ok(ask: Ask, facts: Facts) -> bool:

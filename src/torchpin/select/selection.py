@@ -164,6 +164,8 @@ def _options(ask: Ask, install: Install, target: Target, facts: Facts) -> _Optio
         return _Options(unclear=ask.unclear)
     if ask.url is not None:
         return _from_url(ask, ask.url, target, facts)
+    if _sources_only(ask.package, install):
+        return _Options(unclear=f"--no-binary asks for a source distribution of {ask.package}")
     pool = _pool(ask, install, facts)
     found = matching(ask, pool.candidates, pre=install.pre)
     fits = without_yanked(ask, fitting(found, target))
@@ -180,6 +182,15 @@ def _options(ask: Ask, install: Install, target: Target, facts: Facts) -> _Optio
     if ask.hashes and install.client == "pip":
         return _hashed(ask, fits, target, facts)
     return _Options(fits)
+
+
+def _sources_only(package: str, install: Install) -> bool:
+    """Return whether an option of the files forbids wheels of ``package``."""
+    return any(
+        option.name == "--no-binary" and {":all:", package} & set((option.value or "").split(","))
+        for document in install.documents
+        for option in document.options
+    )
 
 
 def _missing(ask: Ask, pool: Pool, install: Install, target: Target, facts: Facts) -> _Options:
