@@ -393,7 +393,7 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
     settings = context.fleet.settings
     findings = run_rules(context, chosen_rules(options, settings))
     if fixes:
-        from torchpin.rewrite.plan import attach_fixes
+        from torchpin.rewrite.fixes import attach_fixes
 
         findings = attach_fixes(findings, context, options.policy or settings.policy)
     findings = merge((*stages.failures, *findings))
@@ -483,7 +483,7 @@ def fix(options: Options, fleet: Fleet | None) -> FixResult:
         UsageError: a path or a rule code does not exist.
         RewriteError: a fix would change more than it says; nothing is changed.
     """
-    from torchpin.rewrite.plan import apply_fixes
+    from torchpin.rewrite.fixes import apply_fixes
 
     overlay = stdin_overlay(options)
     before = report = check(options, fleet, overlay)

@@ -53,6 +53,30 @@ def drafts(way: Way, plan: Plan, catalog: Catalog) -> Iterator[Draft]:
             yield draft(index_edits, pins, pinned=True)
 
 
+def replacing_drafts(way: Way, plan: Plan, catalog: Catalog) -> Iterator[Draft]:
+    """Yield ways to make the channel an additional place, with labelled pins.
+
+    Raises:
+        RefusedError: see ``drafts``.
+    """
+    lines = channel_lines(way)
+    pins = pin_edits(way, plan, catalog, "labelled", new_index=True, labels=True)
+    if way.install.client == "uv":
+        yield draft(link_pages(way, lines, plan), pins, pinned=True)
+        return
+    edits: list[tuple[Document, Edit]] = []
+    for index in lines:
+        assert index.document is not None
+        assert index.line is not None
+        if index.line.option == "--index-url":
+            option = index.line.span.start
+            end = index.line.url_span.start
+            written = index.document.text[option:end]
+            separator = "=" if written.rstrip().endswith("=") else " "
+            edits.append((index.document, Edit(Span(option, end), f"--extra-index-url{separator}")))
+    yield draft(edits, pins, pinned=True)
+
+
 def draft(
     index_edits: list[tuple[Document, Edit]],
     pins: list[tuple[Document, Edit]],
@@ -162,13 +186,17 @@ def delete_line(index: PlacedIndex) -> tuple[Document, Edit]:
     """Return the edit that deletes an index line with its line end."""
     assert index.document is not None
     assert index.line is not None
-    text = index.document.text
-    start, end = index.line.line_span
+    return index.document, Edit(whole_line(index.document.text, index.line.line_span), "")
+
+
+def whole_line(text: str, line: Span) -> Span:
+    """Return the span of a logical line with its line end."""
+    end = line.end
     if text.startswith("\r\n", end):
         end += 2
     elif end < len(text) and text[end] in "\r\n":
         end += 1
-    return index.document, Edit(Span(start, end), "")
+    return Span(line.start, end)
 
 
 def home_of(way: Way) -> Document:
@@ -207,7 +235,13 @@ def insert_index(way: Way, document: Document, plan: Plan) -> tuple[Document, Ed
 
 
 def pin_edits(
-    way: Way, plan: Plan, catalog: Catalog, style: str, *, new_index: bool
+    way: Way,
+    plan: Plan,
+    catalog: Catalog,
+    style: str,
+    *,
+    new_index: bool,
+    labels: bool = False,
 ) -> list[tuple[Document, Edit]]:
     """Return the edits that pin every family declaration to the plan.
 
@@ -215,12 +249,15 @@ def pin_edits(
         style: ``kept``: a pin without a label stays without one where the file names a channel;
             ``labelled``: every pin gets the label of its build.
         new_index: the file named no channel before.
+        labels: whatever the indexes are, pins get labels.
 
     Raises:
         RefusedError: see ``drafts``.
     """
     alone = not any(index.kind.kind == "pypi" for index in way.install.indexes)
-    if new_index:
+    if labels:
+        alone = False
+    elif new_index:
         alone = not channel_lines(way) and any(
             line.startswith("--index-url") for line in index_lines_for(way, plan)
         )

@@ -1,0 +1,140 @@
+"""From findings to fixes, and from fixes to the new bytes of files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from torchpin.documents.base import Document, Edit, apply_edits
+from torchpin.errors import RewriteError
+from torchpin.rewrite.plan import index_fix, plan_fix
+from torchpin.rewrite.requirements import whole_line
+from torchpin.rules.context import Context, Way
+from torchpin.rules.model import INFO, SAFE, UNSAFE, FileEdits, Finding, Fix
+
+PLANNED = frozenset(
+    (
+        *("TP101", "TP102", "TP103", "TP104", "TP105", "TP106", "TP107", "TP108"),
+        *("TP201", "TP202", "TP203", "TP205", "TP207"),
+        *("TP301", "TP302", "TP303", "TP306"),
+        *("TP402", "TP412", "TP501", "TP507"),
+    )
+)
+"""Codes that the plan of a way mends."""
+
+
+INDEX = frozenset(("TP401", "TP407"))
+"""Codes that are mended by pinning what is meant and by making the index an additional one."""
+
+
+def attach_fixes(
+    findings: tuple[Finding, ...], context: Context, policy: str
+) -> tuple[Finding, ...]:
+    """Return the findings with the fix of each, where there is one."""
+    maker = Maker(findings, context, policy)
+    return tuple(finding._replace(fix=maker.fix(finding)) for finding in findings)
+
+
+class Maker:
+    """Makes the fixes of one report; a way in is planned once for all of its findings."""
+
+    def __init__(self, findings: tuple[Finding, ...], context: Context, policy: str) -> None:
+        self.findings = findings
+        self.context = context
+        self.policy = policy
+        self._plans: dict[int, Fix | None] = {}
+
+    def fix(self, finding: Finding) -> Fix | None:
+        """Return the fix of one finding."""
+        if finding.code == "TP506":
+            return drop_label(finding)
+        if finding.code == "TP305":
+            return drop_line(finding)
+        if finding.severity == INFO or finding.code not in (*PLANNED, *INDEX):
+            return None
+        for number, way in enumerate(self.context.ways):
+            if not any(one.path == finding.path for one in way.install.documents):
+                continue
+            if finding.code in INDEX:
+                fix = index_fix(way, self.context, self.policy)
+            else:
+                fix = self._planned(number, way)
+            if fix is not None:
+                return fix
+        return None
+
+    def _planned(self, number: int, way: Way) -> Fix | None:
+        if number not in self._plans:
+            paths = {document.path for document in way.install.documents}
+            codes = {
+                one.code
+                for one in self.findings
+                if one.code in PLANNED and one.severity != INFO and one.path in paths
+            }
+            self._plans[number] = plan_fix(way, self.context, self.policy, codes)
+        return self._plans[number]
+
+
+def drop_label(finding: Finding) -> Fix | None:
+    """Return the fix of an ordered comparison with a label: the bound without it."""
+    document = finding.document
+    if document is None:
+        return None
+    text = document.text[finding.span.start : finding.span.end]
+    new = re.sub(r"((?:>=|<=|~=|>|<)\s*[^\s,;+]+)\+[A-Za-z0-9._-]+", r"\1", text)
+    if new == text:
+        return None
+    edit = Edit(finding.span, new)
+    return Fix(SAFE, f"{new.strip()}", (FileEdits(document, (edit,)),))
+
+
+def drop_line(finding: Finding) -> Fix | None:
+    """Return the fix of a pinned internal: the line is left out, torch brings its own."""
+    document = finding.document
+    if document is None:
+        return None
+    for declaration in document.declarations:
+        if declaration.span.start == finding.span.start:
+            edit = Edit(whole_line(document.text, declaration.line_span), "")
+            return Fix(UNSAFE, f"remove {declaration.name}", (FileEdits(document, (edit,)),))
+    return None
+
+
+def apply_fixes(
+    findings: Iterable[Finding], *, unsafe: bool
+) -> tuple[list[tuple[Document, bytes]], list[str]]:
+    """Return the new bytes of every document that the allowed fixes change.
+
+    One fix a document; the caller looks again for more. Also returned: why fixes were left out.
+
+    Raises:
+        RewriteError: an edit would change more than it says.
+    """
+    from torchpin.rewrite.verify import check_requirements_edit
+
+    taken: dict[str, FileEdits] = {}
+    refused: list[str] = []
+    done: list[Fix] = []
+    for finding in findings:
+        fix = finding.fix
+        if fix is None or not fix.edits or fix in done:
+            continue
+        if fix.safety == UNSAFE and not unsafe:
+            continue
+        if any(edits.document.path in taken for edits in fix.edits):
+            continue
+        done.append(fix)
+        for edits in fix.edits:
+            taken[edits.document.path] = edits
+    changed: list[tuple[Document, bytes]] = []
+    for edits in taken.values():
+        text = apply_edits(edits.document.text, edits.edits)
+        check_requirements_edit(edits.document, text, edits.edits)
+        try:
+            changed.append((edits.document, edits.document.encode(text)))
+        except UnicodeEncodeError as error:
+            raise RewriteError(
+                f"the new text does not fit the encoding {edits.document.encoding}: {error}",
+                path=edits.document.path,
+            ) from error
+    return changed, refused

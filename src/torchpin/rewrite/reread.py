@@ -1,0 +1,82 @@
+"""Read an edited text again and select from it: does it install what the plan says?"""
+
+from __future__ import annotations
+
+import os
+
+from torchpin.catalog.model import Build
+from torchpin.documents.base import Document, apply_edits
+from torchpin.documents.requirements import read_requirements
+from torchpin.errors import RewriteError
+from torchpin.judge.model import FAILS, UNKNOWN, Verdict
+from torchpin.judge.verdict import judge, judge_companion
+from torchpin.resolve.model import Plan
+from torchpin.rewrite.requirements import Draft
+from torchpin.rules.context import Context, Way
+from torchpin.select.installs import install_of
+from torchpin.select.model import Install
+from torchpin.select.selection import select
+
+
+def edited(way: Way, one: Draft) -> Install:
+    """Return the install of the way with a draft applied in memory."""
+    changed = {
+        os.path.realpath(edits.document.path): read_requirements(
+            edits.document.path,
+            edits.document.encode(apply_edits(edits.document.text, edits.edits)),
+        )
+        for edits in one.edits
+    }
+    originals = {os.path.realpath(document.path): document for document in way.install.documents}
+
+    def load(path: str) -> Document:
+        key = os.path.realpath(path)
+        if key in changed:
+            return changed[key]
+        if key in originals:
+            return originals[key]
+        raise RewriteError("not part of the install", path=path)
+
+    return install_of(
+        load(way.install.root.path),
+        load,
+        client=way.install.client,
+        private=dict(way.private),
+        extra_indexes=way.extra_indexes,
+    )
+
+
+def holds(way: Way, context: Context, plan: Plan, one: Draft) -> bool:
+    """True if the edited text selects, on every target of the plan, builds that run together.
+
+    A draft with pins must give exactly the plan's versions.
+    """
+    versions = dict(plan.versions)
+    install = edited(way, one)
+    for target in plan.targets:
+        chosen = select(install, target, context.catalog)
+        if chosen.conflict is not None:
+            return False
+        torch = next((some.build for some in chosen.selections if some.package == "torch"), None)
+        for selection in chosen.selections:
+            if selection.status == "skipped" or selection.package not in versions:
+                continue
+            build = selection.build
+            if build is None:
+                return False
+            if one.pinned and build.version != versions[selection.package]:
+                return False
+            if context.declared and not may_run(judge(build, target, context.drivers), build):
+                return False
+            if torch is not None and selection.package != "torch":
+                reasons = judge_companion(build, torch)
+                if any(reason.status == FAILS for reason in reasons):
+                    return False
+        if torch is None or (one.pinned and torch.version != versions["torch"]):
+            return False
+    return True
+
+
+def may_run(verdict: Verdict, build: Build) -> bool:
+    """True if a fix may install the build; what nobody knows is let pass for companions only."""
+    return verdict.status != FAILS and (verdict.status != UNKNOWN or build.package != "torch")
