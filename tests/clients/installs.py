@@ -149,7 +149,9 @@ def where_of(target: Target | Where) -> Where:
     where = Where(name, group.platform)
     if group.glibc:
         where = where._replace(glibc=group.glibc)
-    return where._replace(macos=group.macos) if group.macos else where
+    if group.macos:
+        where = where._replace(macos=group.macos if "." in group.macos else f"{group.macos}.0")
+    return where
 
 
 def install(
