@@ -36,7 +36,8 @@ def main(argv: list[str]) -> int:
             hint="write torchpin.toml, or use --gpu, --driver and --python",
         )
     outcome = engine.resolve_paths(options, fleet)
-    client = options.client or "pip"
+    clients = {group.client or "pip" for group in fleet.groups}
+    client = options.client or ("uv" if clients == {"uv"} else "pip")
     if args.output_format == "json":
         from torchpin.report import json_
 

@@ -41,7 +41,9 @@ def show(selections: tuple[tuple[Selection, Verdict | None], ...], style: Style)
         target = selection.target
         if selection.placed is not None:
             path = selection.placed.document.path
-        title = f"{clean(path)} on {clean(target.text)} ({target.group.platform})"
+        platform = target.group.platform
+        where = platform if target.group.name == platform else f"{target.text} ({platform})"
+        title = f"{clean(path)} on {clean(where)}"
         blocks.setdefault(title, []).extend(_selection(selection, verdict, locator, style))
     if not blocks:
         return "Nothing of the PyTorch family is asked for here.\n"
