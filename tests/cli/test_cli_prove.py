@@ -126,3 +126,13 @@ def test_the_real_client_confirms_or_refuses(
             prove.prove(bad, Options((doc.path,), client=client))
         assert f"{client} cannot install the fixed file on g, Python 3.11" in caught.value.message
         assert "torch" in caught.value.hint
+
+
+@pytest.mark.clients
+def test_an_index_out_of_reach_proves_nothing(tmp_path: Path) -> None:
+    # Nothing listens on port 9 of this machine.
+    head = b"--index-url http://127.0.0.1:9/simple/\n"
+    doc = read_requirements(str(tmp_path / "r.txt"), head + b"torch==2.13.0\n")
+    fixed = result([doc], {doc.path: head + b"torch==2.14.0\n"}, group())
+    with pytest.raises(RewriteError, match="uv could not reach an index, so nothing is proved"):
+        prove.prove(fixed, Options((doc.path,), client="uv"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpin.catalog.model import PLATFORMS, WATCHED, Build
+from torchpin.catalog.model import PLATFORMS, Build
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.parser import Parser, add_output, nearest
 from torchpin.cli.terminal import note, out, style
@@ -39,10 +39,11 @@ def main(argv: list[str]) -> int:
 
     catalog = load_catalog()
     package = args.package.lower().replace("_", "-")
-    if package not in WATCHED:
+    known = catalog.packages()
+    if package not in known:
         raise UsageError(
             f"the catalog holds no package {args.package!r}",
-            hint=nearest(package, WATCHED) or f"it holds {', '.join(WATCHED)}",
+            hint=nearest(package, known) or f"it holds {', '.join(known)}",
         )
     version, _, label = (args.version or "").partition("+")
     channel = args.channel or label or None
@@ -62,6 +63,6 @@ def main(argv: list[str]) -> int:
         out(tables.builds(found, style(no_color=args.no_color)))
         if not found and version and not args.quiet:
             existence = catalog.existence(package, version, channel=channel, platform=args.platform)
-            known = {True: "it exists", False: "it was never published", None: "not known"}
-            note(f"{known[existence.exists]} [{existence.evidence}] {existence.source}")
+            words = {True: "it exists", False: "it was never published", None: "not known"}
+            note(f"{words[existence.exists]} [{existence.evidence}] {existence.source}")
     return CLEAN if found else FINDINGS

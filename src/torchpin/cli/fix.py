@@ -69,12 +69,12 @@ def run(args: Arguments) -> int:
     if args.diff and args.output_format not in ("text", "concise"):
         raise UsageError("--diff is a patch; it has no other --output-format")
     result = engine.fix(options, fleet_of(args, options))
-    if args.diff:
-        return _diff(result, args)
     if args.prove and result.changes:
         from torchpin.cli.prove import prove
 
         prove(result, options)
+    if args.diff:
+        return _diff(result, args)
     if options.stdin is not None:
         _print_fixed(result, options)
         report = rendered(view_of(result.report_after, unsafe_fixes=args.unsafe_fixes), args)

@@ -7,6 +7,7 @@ target: its resolver takes markers from the Python that runs it, so it is run wi
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from torchpin.engine import FixResult, Options
 from torchpin.errors import RewriteError, UsageError
 from torchpin.fleet.model import NodeGroup, Target
 from torchpin.report.model import plural
-from torchpin.report.style import clean, redact
+from torchpin.report.style import clean
 
 TIMEOUT = 300
 """Seconds for one resolution."""
@@ -41,6 +42,11 @@ _PIP_PLATFORM = {
     "macos-arm64": tuple(f"macosx_{major}_0_arm64" for major in range(11, 16)),
     "macos-x86_64": ("macosx_10_9_x86_64", *(f"macosx_{n}_0_x86_64" for n in range(11, 16))),
 }
+
+
+_UNREACHED = re.compile(
+    r"(?i)failed to (?:resolve|fetch|connect)|connection (?:broken|refused|reset)|timed? ?out|dns error"
+)
 
 
 class Proof(NamedTuple):
@@ -180,9 +186,13 @@ def _run(proof: Proof) -> None:
     lines = (done.stderr or done.stdout).strip().splitlines()
     if name == "pip" and any("No module named pip" in line for line in lines):
         raise UsageError("--prove needs pip, which is not installed", hint="or use --client uv")
-    told = "\n  ".join(clean(redact(line)) for line in lines[-_TAIL:])
+    told = "\n  ".join(clean(line) for line in lines[-_TAIL:])
+    if any(_UNREACHED.search(line) for line in lines):
+        what = f"{name} could not reach an index, so nothing is proved"
+    else:
+        what = f"{name} cannot install the fixed file on {proof.target.text}"
     raise RewriteError(
-        f"{name} cannot install the fixed file on {proof.target.text}; nothing was written",
+        f"{what}; nothing was written",
         path=proof.path,
         hint=told,
     )
