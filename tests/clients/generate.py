@@ -125,7 +125,7 @@ class _Maker:
     def specifier(self, package: str) -> str:
         """Return a specifier."""
         rng = self.rng
-        if self.chance(0.3):
+        if self.chance(0.25 if package == "torch" else 0.5):
             return ""
         version = self.version(package)
         plain = public(version)

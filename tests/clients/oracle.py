@@ -82,12 +82,20 @@ def _words(answer: Answer) -> str:
     return ", ".join(f"{name} {p.version} from {p.home}" for name, p in sorted(answer.items()))
 
 
-def write(case: Case, folder: Path, base: str) -> Path:
-    """Write the files of a case with the address of the stub and return the root."""
+def write(case: Case, folder: Path, stub: Stub) -> Path:
+    """Write the files of a case and return the root.
+
+    ``$B`` becomes the address of the stub, ``$SHA(pypi/torch-….whl)`` the digest of a file of it.
+    """
+
+    def digest(match: re.Match[str]) -> str:
+        return stub.content.digest(stub.content.by_file[match[1], match[2]])
+
     for name, text in case.files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text.replace("$B", base), "utf-8")
+        text = re.sub(r"\$SHA\(([^/]+)/([^)]+)\)", digest, text)
+        path.write_text(text.replace("$B", stub.base), "utf-8")
     return folder / ROOT
 
 
@@ -173,7 +181,7 @@ class Oracle:
         """Return what the client and both predictions say about a case."""
         self._count += 1
         folder = self.folder / str(self._count)
-        root = write(case, folder, self.stub.base)
+        root = write(case, folder, self.stub)
         try:
             by_stub, _ = predict(case, root, self.closed)
             by_catalog, _ = predict(case, root, self.catalog)

@@ -7,9 +7,12 @@ given back with ``--oracle-seed``. A disagreement becomes a file in ``cases/``.
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,10 @@ SAMPLE = {"uv": 150, "pip": 50}
 """Generated cases of an ordinary run."""
 FULL = {"uv": 1200, "pip": 400}
 """Generated cases where the oracle alone is asked for (``-m oracle``)."""
+OLD_PIP = "23.2.1"
+"""An older pip with the same rules; it is fetched as the tools of the tests are."""
+OLD = {"sample": 15, "full": 100}
+"""Generated cases for the older pip."""
 FRESH = 0.2
 """Share of the cases whose seed is new each time."""
 SHOWN = 3
@@ -113,6 +120,37 @@ def test_shipped_catalog_agrees_with_the_client(
     print(f"{client}: {dict(why)}")
     assert not wrong, report(wrong, oracle, lambda c: c.by_catalog)
     assert why["agree"] > 0.4 * len(found)
+
+
+@pytest.fixture(scope="session")
+def old_pip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pip]:
+    """An older pip in a folder of its own; ``TORCHPIN_OLD_PIP`` names one that is there already."""
+    folder = os.environ.get("TORCHPIN_OLD_PIP", "")
+    if not folder:
+        folder = str(tmp_path_factory.mktemp("old-pip"))
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+        command += ["--target", folder, f"pip=={OLD_PIP}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr
+    with Pip(folder) as running:
+        yield running
+
+
+def test_select_follows_an_older_pip(
+    lean_stub: Stub, old_pip: Pip, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    assert old_pip.version == OLD_PIP
+    older = Oracle(lean_stub, {"pip": old_pip}, tmp_path)
+    full = request.config.getoption("markexpr") == "oracle"
+    found = [
+        older.compare(case_of(SEED + 1, n, "pip")) for n in range(OLD["full" if full else "sample"])
+    ]
+    wrong = [
+        c
+        for c in found
+        if not agree(c.by_stub, c.said) and not str(c.by_stub).startswith("unknown")
+    ]
+    assert not wrong, report(wrong, older, lambda c: c.by_stub)
 
 
 def _answer(value: Any) -> Answer:
