@@ -45,7 +45,8 @@ _PIP_PLATFORM = {
 
 
 _UNREACHED = re.compile(
-    r"(?i)failed to (?:resolve|fetch|connect)|connection (?:broken|refused|reset)|timed? ?out|dns error"
+    r"(?i)failed to (?:resolve|fetch|connect)|connection (?:broken|refused|reset)"
+    r"|timed? ?out|dns error"
 )
 
 
