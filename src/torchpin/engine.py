@@ -24,7 +24,7 @@ from torchpin.judge.model import Reason, Verdict
 from torchpin.judge.verdict import judge, judge_companion
 from torchpin.resolve.model import Origin, Outcome, Request, Want
 from torchpin.rules.context import Context, Judged, JudgedSet, Way
-from torchpin.rules.model import Finding
+from torchpin.rules.model import INFO, Finding
 from torchpin.rules.registry import Rule, all_rules, merge, run_rules
 from torchpin.select.installs import install_of
 from torchpin.select.model import Install, SelectedSet, Selection
@@ -392,7 +392,7 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
     context = stages.context
     settings = context.fleet.settings
     findings = run_rules(context, chosen_rules(options, settings))
-    if fixes:
+    if fixes and any(finding.severity != INFO for finding in findings):
         from torchpin.rewrite.fixes import attach_fixes
 
         findings = attach_fixes(findings, context, options.policy or settings.policy)
