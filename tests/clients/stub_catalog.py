@@ -77,7 +77,7 @@ class StubFacts:
         first = wheels[0]
         version = Version(first.version)
         torch = [Requirement(text) for text in first.requires]
-        pins = [str(r.specifier) for r in torch if r.name == "torch"]
+        pins = [str(r.specifier) or ">=0" for r in torch if r.name == "torch"]
         return Build(
             package=first.package,
             version=version.public,

@@ -84,8 +84,9 @@ def choose(
     asks: Mapping[str, Ask],
     accepts: Accepts,
     demands: Sequence[Demand] = (),
+    client: str = "pip",
 ) -> Choice:
-    """Return one candidate a package that go together, or the conflict.
+    """Return one candidate a package that go together, as ``client`` finds them, or the conflict.
 
     ``lists`` holds the candidates of each package, best first and never empty. With a conflict
     the choice is what each package would take alone.
@@ -114,7 +115,7 @@ def choose(
             continue
         return Choice(alone, _disagree(name, found[0], asks))
     if unserved:
-        chosen = choose({**companions, "torch": admitted}, asks, accepts)
+        chosen = choose({**companions, "torch": admitted}, asks, accepts, client=client)
         return Choice(chosen.chosen, chosen.conflict, tuple(unserved))
     if len({t.version for t in admitted}) == 1:
         # Every companion alone has a candidate for this torch, so they all go together.
@@ -122,7 +123,8 @@ def choose(
             name: next(c for c in found if accepts(c, best)) for name, found in companions.items()
         }
         return Choice({"torch": best, **picked}, None)
-    solved = _search({**companions, "torch": admitted}, asks, accepts)
+    search = _in_order if client == "uv" else _search
+    solved = search({**companions, "torch": admitted}, asks, accepts)
     if solved is None:
         names = ", ".join(asks[name].text for name in lists)
         return Choice(alone, f"no torch suits all of {names}")
@@ -142,6 +144,43 @@ def _disagree(name: str, companion: Candidate, asks: Mapping[str, Ask]) -> str:
     if ask.pin is not None or ask.url:
         return f"{name} {companion.build.full_version} requires torch{required}, but {_asked(asks)}"
     return f"no {ask.text} accepts the torch that is asked for: {_asked(asks)}"
+
+
+def _in_order(
+    lists: Mapping[str, Sequence[Candidate]], asks: Mapping[str, Ask], accepts: Accepts
+) -> dict[str, Candidate] | None:
+    """Search as uv decides: URLs and pins first, then in the order of the file, torch in its place.
+
+    Each package takes its best candidate for which a torch is left that all accept (the priorities
+    of uv's resolver, ``uv-resolver/src/pubgrub/priority.rs``; an upper bound does not come first).
+    """
+    names = sorted(
+        (name for name in asks if name in lists),
+        key=lambda name: (asks[name].url is None, asks[name].pin is None),
+    )
+    dead: set[tuple[int, frozenset[Version]]] = set()
+
+    def decide(at: int, torches: Sequence[Candidate]) -> dict[str, Candidate] | None:
+        if at == len(names):
+            return {}
+        state = (at, frozenset(torch.version for torch in torches))
+        if state in dead:
+            return None
+        tried: set[tuple[str | None, Version]] = set()
+        for candidate in torches if names[at] == "torch" else lists[names[at]]:
+            companion = names[at] != "torch"
+            version = version_of(candidate.build.version) if companion else candidate.version
+            if (candidate.requires, version) in tried:
+                continue
+            tried.add((candidate.requires, version))
+            left = [t for t in torches if accepts(candidate, t)] if companion else [candidate]
+            rest = decide(at + 1, left) if left else None
+            if rest is not None:
+                return {names[at]: candidate, **rest}
+        dead.add(state)
+        return None
+
+    return decide(0, lists["torch"])
 
 
 def _search(

@@ -79,7 +79,7 @@ def select(install: Install, target: Target, catalog: Facts) -> SelectedSet:
                 _without_torch(asks, options, demands)
     lists = {name: found.candidates for name, found in options.items() if found.candidates}
     accepts = Accepts(catalog)
-    choice = choose(lists, asks, accepts, demands)
+    choice = choose(lists, asks, accepts, demands, install.client)
     if not demands and "torch" in asks and asks["torch"].implied_by:
         companions = [c for name, c in choice.chosen.items() if name != "torch"]
         if choice.conflict is None and not any(c.requires for c in companions):
