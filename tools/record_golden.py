@@ -1,7 +1,8 @@
 """Writes what torchpin answers today into the golden folders, to be read before it is committed.
 
 A golden folder holds ``input/`` (files and ``torchpin.toml``), ``options.json`` (``about`` and
-``arguments``), and what this script writes: ``expected.json`` and ``fixed/``.
+``arguments``; for a rule also the codes that it ``fires`` and those that must stay ``silent``), and
+what this script writes: ``expected.json`` and ``fixed/``.
 
     python tools/record_golden.py [NAME …]        all folders, or some
     python tools/record_golden.py --check          exit 1 if an answer differs from its folder
@@ -22,6 +23,10 @@ from torchpin.cli.main import guarded
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "fixtures" / "golden"
+"""Rows of the fix policy."""
+RULES = ROOT / "fixtures" / "rules"
+"""Where each rule fires, and nearby where it must not."""
+OPTIONS = "*/options.json"
 PROFILES = {"torchpin.toml", "pyproject.toml"}
 
 
@@ -61,15 +66,42 @@ def answer(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
             raise SystemExit(f"{folder.name}: {safe.stderr}{unsafe.stderr}")
         after = files_of(work)
         before = files_of(folder / "input")
-        expected = {
+        expected: dict[str, Any] = {
             "findings": sorted(line_of(one) for one in report),
             "fixes": sorted(f"{safety}: {message}" for safety, message in fixes),
             "safe_fix_changes": sorted(name for name in before if after_safe[name] != before[name]),
             "findings_after": sorted(line_of(one) for one in findings(work, arguments)),
             "installs": installs(work, arguments),
         }
-        fixed = {name: text for name, text in after.items() if text != before[name]}
+        if "fires" in options:
+            expected["details"] = [
+                detail_of(one, folder) for one in report if one["code"] in options["fires"]
+            ]
+    fixed = {name: text for name, text in after.items() if text != before[name]}
     return expected, fixed
+
+
+def folders(*roots: Path) -> list[Path]:
+    """Return the golden folders of some roots, of all by default."""
+    return sorted(path.parent for root in roots or (GOLDEN, RULES) for path in root.glob(OPTIONS))
+
+
+def detail_of(finding: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the text that a finding underlines, its grounds and the places that belong to it."""
+    path = folder / "input" / Path(finding["path"]).name
+    lines = path.read_text("utf-8").split("\n") if path.is_file() else [""]
+    first, last = finding["line"] - 1, finding["end_line"] - 1
+    marked = lines[first : last + 1]
+    marked[-1] = marked[-1][: finding["end_column"] - 1]
+    marked[0] = marked[0][finding["column"] - 1 :]
+    return {
+        "code": finding["code"],
+        "underlined": "\n".join(marked),
+        "because": [f"{one['text']} [{one['evidence']}]" for one in finding["because"]],
+        "related": [
+            f"{Path(one['path']).name}:{one['line']} {one['message']}" for one in finding["related"]
+        ],
+    }
 
 
 def findings(work: Path, arguments: list[str]) -> list[dict[str, Any]]:
@@ -146,8 +178,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     wrong = 0
-    for options in sorted(GOLDEN.glob("*/options.json")):
-        folder = options.parent
+    for folder in folders():
         if args.names and folder.name not in args.names:
             continue
         expected, fixed = answer(folder)

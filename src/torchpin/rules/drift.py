@@ -12,7 +12,12 @@ from torchpin.judge.model import FAILS, Reason
 from torchpin.rules.context import Context, Judged, JudgedSet, Way, because
 from torchpin.rules.exists import IndexLostInExport
 from torchpin.rules.files import slice_of
-from torchpin.rules.hardware import NoKernelImage, floats_badly, gpu_names
+from torchpin.rules.hardware import (
+    NoKernelImage,
+    floats_badly,
+    gpu_names,
+    newest_that_runs,
+)
 from torchpin.rules.model import ERROR, INFO, WARNING, Because, Finding
 from torchpin.rules.registry import Rule
 
@@ -40,6 +45,18 @@ class FloatingTorch(NoKernelImage):
         build = one.selection.build
         name = build.title if build else "torch"
         return f"this floats to {name}, which holds no kernels for {gpu_names(reasons)}"
+
+    def grounds(
+        self, way: Way, context: Context, judged_set: JudgedSet, reasons: list[Reason]
+    ) -> list[Because]:
+        """Add the newest release that the requirement admits and that runs."""
+        grounds = super().grounds(way, context, judged_set, reasons)
+        runs = newest_that_runs(way, context, judged_set, "torch", known=True)
+        if runs is not None:
+            text = f"{runs.title} is the newest that this admits and that runs there"
+            known = runs.kernels.evidence if runs.kernels is not None else runs.evidence
+            grounds.append(Because(text, known, runs.source))
+        return grounds
 
     def wanted(self, way: Way, context: Context, judged_set: JudgedSet, one: Judged) -> bool:
         """Only floating pins."""
@@ -86,11 +103,14 @@ class OpenUpperBound(Rule):
                 continue
             if build is None or not admits or build.version == newest:
                 continue
-            later = context.catalog.find(
-                "torch", version=newest, home=build.home, platform=build.platform
-            )
-            for candidate in later:
-                if build.home == "channel" and candidate.channel != build.channel:
+            kinds = [index.kind for index in judged_set.chosen.install.indexes]
+            for candidate in context.catalog.find("torch", version=newest, platform=build.platform):
+                offered = (
+                    any(kind.kind == "pypi" for kind in kinds)
+                    if candidate.home == "pypi"
+                    else any(kind.channel == candidate.channel for kind in kinds)
+                )
+                if not offered:
                     continue
                 verdict = judge(candidate, judged_set.target, context.drivers)
                 bad = [
@@ -103,7 +123,8 @@ class OpenUpperBound(Rule):
                 yield self.finding(
                     one.selection.placed.document,
                     declaration.span,
-                    f"admits {candidate.title}, which does not run on {gpu_names(bad)}",
+                    f"runs today, but admits {candidate.title}, "
+                    f"which does not run on {gpu_names(bad)}",
                     package="torch",
                     target=judged_set.target,
                     because=[because(reason) for reason in bad],

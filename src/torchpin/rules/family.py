@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchpin.catalog.model import Build
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import MEASURED, PROOF, PUBLISHED
 from torchpin.judge.model import FAILS, PARTLY, Reason
@@ -13,6 +14,7 @@ from torchpin.rules.exists import narrow
 from torchpin.rules.hardware import gpu_names, group_related
 from torchpin.rules.model import ERROR, WARNING, Because, Finding
 from torchpin.rules.registry import Rule
+from torchpin.select.environments import marker_holds
 
 VERSION = "companion-version"
 CUDA = "companion-cuda"
@@ -28,6 +30,20 @@ def misfits(way: Way, context: Context) -> Iterator[tuple[JudgedSet, Judged, Jud
             bad = [reason for reason in one.beside_torch if reason.status in (FAILS, PARTLY)]
             if bad:
                 yield judged_set, one, torch, bad
+
+
+def requirement_of(companion: Build) -> str:
+    """Return what a companion asks of torch, as its METADATA says it."""
+    return f"{companion.package} {companion.version} requires torch{companion.requires_torch}"
+
+
+def partner_of(context: Context, torch: str, package: str) -> list[Because]:
+    """Return which version of a companion goes with a version of torch, if that is known."""
+    partners = context.catalog.partners(torch, package)
+    if not partners:
+        return []
+    text = f"torch {torch} goes with {package} {partners[0]}"
+    return [Because(text, MEASURED, "METADATA of the wheels")]
 
 
 def floats(one: Judged, torch: Judged) -> bool:
@@ -46,10 +62,25 @@ class MisfitRule(Rule):
             reasons = [reason for reason in bad if reason.question == self.question]
             if not reasons or floats(one, torch):
                 continue
-            yield self.misfit(way, context, judged_set, one, reasons)
+            if not self.overruled(bad):
+                yield self.misfit(way, context, judged_set, one, torch, reasons)
+
+    def overruled(self, bad: list[Reason]) -> bool:
+        """True if another rule already speaks of the same fault."""
+        return False
+
+    def message(self, one: Judged, torch: Judged, bad: list[Reason]) -> str:
+        """Return the one sentence of the finding."""
+        return bad[0].text
 
     def misfit(
-        self, way: Way, context: Context, judged_set: JudgedSet, one: Judged, bad: list[Reason]
+        self,
+        way: Way,
+        context: Context,
+        judged_set: JudgedSet,
+        one: Judged,
+        torch: Judged,
+        bad: list[Reason],
     ) -> Finding:
         """Return the finding for one companion."""
         document, span = judged_set.place(one.selection)
@@ -58,12 +89,18 @@ class MisfitRule(Rule):
         return self.finding(
             document,
             narrow(document, span, one.selection),
-            bad[0].text,
+            self.message(one, torch, bad),
             severity=context.severity(way, judged_set.target, severity),
             package=one.selection.package,
             target=judged_set.target,
-            because=[because(reason) for reason in bad],
+            because=self.grounds(context, one, torch, bad),
         )
+
+    def grounds(
+        self, context: Context, one: Judged, torch: Judged, bad: list[Reason]
+    ) -> list[Because]:
+        """Return the grounds of the finding."""
+        return [because(reason) for reason in bad]
 
 
 class CompanionMismatch(MisfitRule):
@@ -85,6 +122,25 @@ class CompanionMismatch(MisfitRule):
     severity = ERROR
     question = VERSION
 
+    def message(self, one: Judged, torch: Judged, bad: list[Reason]) -> str:
+        """Name the versions; from which channel they come does not matter here."""
+        companion, build = one.build, torch.build
+        if companion is None or build is None or not companion.requires_torch:
+            return bad[0].text
+        return f"{requirement_of(companion)}, not {build.version}"
+
+    def grounds(
+        self, context: Context, one: Judged, torch: Judged, bad: list[Reason]
+    ) -> list[Because]:
+        """Name the requirement, and what would fit."""
+        companion, build = one.build, torch.build
+        if companion is None or build is None or not companion.requires_torch:
+            return super().grounds(context, one, torch, bad)
+        grounds = [
+            Because(requirement_of(companion), reason.evidence, reason.source) for reason in bad
+        ]
+        return grounds + partner_of(context, build.version, companion.package)
+
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
         """Yield mismatches, pins that belong elsewhere, and conflicts nobody else explains."""
         yield from super().check(way, context)
@@ -101,15 +157,37 @@ class CompanionMismatch(MisfitRule):
             missing = any(one.selection.status == "none" for one in judged_set.judged)
             if explained or missing or torch is None:
                 continue
-            document, span = judged_set.place(torch.selection)
+            grounds, asking = self._asking(judged_set)
+            document, span = judged_set.place((asking or torch).selection)
             yield self.finding(
                 document,
-                span,
+                narrow(document, span, (asking or torch).selection),
                 judged_set.chosen.conflict,
-                severity=context.severity(way, judged_set.target, ERROR),
-                package="torch",
+                severity=context.severity(way, judged_set.target, ERROR if grounds else WARNING),
+                package=(asking or torch).selection.package,
                 target=judged_set.target,
+                because=grounds,
             )
+
+    def _asking(self, judged_set: JudgedSet) -> tuple[list[Because], Judged | None]:
+        """Return what the packages that are named in a conflict require of torch, and the first."""
+        conflict = judged_set.chosen.conflict or ""
+        grounds: list[Because] = []
+        asking: Judged | None = None
+        for one in judged_set.judged:
+            build = one.selection.build
+            if build is None or not build.requires_torch or build.evidence not in PROOF:
+                continue
+            if not re.search(rf"(^| ){re.escape(build.package)}\b", conflict):
+                continue
+            grounds.append(Because(requirement_of(build), build.evidence, build.source))
+            asking = asking or one
+        for placed in judged_set.chosen.install.requirements:
+            name, specifier = placed.declaration.name, placed.declaration.specifier
+            if name and not grounds and conflict.startswith(f"{name}=="):
+                told = conflict.split(", but ")[0]
+                grounds.append(Because(told, PUBLISHED, f"METADATA of {name} {specifier[2:]}"))
+        return grounds, asking
 
     def _pinned_elsewhere(
         self, way: Way, context: Context, judged_set: JudgedSet
@@ -136,12 +214,9 @@ class CompanionMismatch(MisfitRule):
                     continue
                 if SpecifierSet(build.requires_torch).contains(asked, prereleases=True):
                     break
-                partners = context.catalog.partners(asked, one.selection.package)
-                text = f"{one.selection.package} {version} requires torch{build.requires_torch}"
+                text = requirement_of(build)
                 grounds = [Because(text, build.evidence, build.source)]
-                if partners:
-                    told = f"torch {asked} goes with {one.selection.package} {partners[0]}"
-                    grounds.append(Because(told, MEASURED, "METADATA of the wheels"))
+                grounds += partner_of(context, asked, one.selection.package)
                 document, span = judged_set.place(one.selection)
                 yield self.finding(
                     document,
@@ -182,6 +257,10 @@ class MixedChannels(MisfitRule):
     name = "mixed-channels"
     severity = ERROR
     question = CUDA
+
+    def overruled(self, bad: list[Reason]) -> bool:
+        """Leave a companion of another version to TP301."""
+        return any(reason.question == VERSION and reason.status == FAILS for reason in bad)
 
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
         """Yield misfits of selected builds, and labels that disagree already in the file."""
@@ -233,7 +312,7 @@ class CompanionNoKernel(Rule):
 
     Why it is bad: torch works; the first call of the companion's own operator dies.
 
-    Example: PyPI's torchvision beside a torch from channel cu126 on a Tesla V100.
+    Example: ``torchvision==0.24.1+cu128`` beside ``torch==2.9.1+cu126`` on a GTX 1080.
 
     Fix: the companion from torch's own channel.
 
@@ -250,15 +329,15 @@ class CompanionNoKernel(Rule):
             return
         for judged_set in way.sets:
             torch = judged_set.of("torch")
-            torch_bad = {
-                reason.gpu
-                for reason in (torch.verdict.reasons if torch and torch.verdict else ())
-                if reason.status == FAILS
-            }
+            if torch is None or torch.selection.build is None or torch.verdict is None:
+                continue
+            torch_bad = {reason.gpu for reason in torch.verdict.reasons if reason.status == FAILS}
             for one in judged_set.judged:
                 build = one.selection.build
                 if one is torch or one.verdict is None or build is None:
                     continue
+                if any(reason.status == FAILS for reason in one.beside_torch):
+                    continue  # it does not even import: TP301, TP302
                 reasons = [
                     reason
                     for reason in one.verdict.reasons
@@ -315,7 +394,7 @@ class CompanionEnded(Rule):
             yield self.finding(
                 document,
                 span,
-                f"torchtext ended with 0.18.0, made for torch 2.3; here it meets {build.version}",
+                f"torchtext ended with 0.18.0, made for torch 2.3, not {build.version}",
                 package="torchtext",
                 target=judged_set.target,
                 because=(
@@ -334,10 +413,10 @@ INTERNAL = re.compile(r"nvidia-[a-z0-9-]+-cu(\d+)")
 class PinnedInternals(Rule):
     """A library of torch's own is pinned against what torch requires.
 
-    What it does: reports ``nvidia-*-cu11`` beside a CUDA 12 torch, and a ``triton`` pin that the
-    selected torch does not accept.
+    What it does: reports ``nvidia-*-cu11`` beside a CUDA 12 torch (a warning), and a ``triton`` pin
+    that the selected torch does not accept (an error).
 
-    Why it is bad: gigabytes for nothing, or a conflict that stops the install.
+    Why it is bad: gigabytes for nothing; the wrong triton is a conflict that stops the install.
 
     Example: ``nvidia-cublas-cu11==11.10.3.66`` left over beside ``torch==2.9.1``.
 
@@ -363,6 +442,8 @@ class PinnedInternals(Rule):
                     continue
                 if match.group(1) == build.cuda.split(".")[0]:
                     continue
+                if not marker_holds(placed.declaration.marker, judged_set.target):
+                    continue
                 yield self.finding(
                     placed.document,
                     placed.declaration.span,
@@ -370,6 +451,13 @@ class PinnedInternals(Rule):
                     f"{build.title} uses CUDA {build.cuda}",
                     package=placed.declaration.name,
                     target=judged_set.target,
+                    because=(
+                        Because(
+                            "the ending of the name is the CUDA major version",
+                            PUBLISHED,
+                            "https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#pip-wheels",
+                        ),
+                    ),
                 )
             triton = judged_set.of("triton")
             version = exact_public(triton)
@@ -383,9 +471,16 @@ class PinnedInternals(Rule):
                 document,
                 narrow(document, span, triton.selection),
                 f"{build.title} requires triton {accepted[0]}, not {version}",
+                severity=context.severity(way, judged_set.target, ERROR),
                 package="triton",
                 target=judged_set.target,
-                because=(Because(f"triton {accepted[0]}", MEASURED, "METADATA of torch"),),
+                because=(
+                    Because(
+                        f"torch {build.version} requires triton=={accepted[0]}",
+                        MEASURED,
+                        f"METADATA of torch {build.version}",
+                    ),
+                ),
             )
 
 
@@ -412,7 +507,13 @@ class CompanionFloats(MisfitRule):
         """Yield unpinned companions that do not fit the pinned torch."""
         for judged_set, one, torch, bad in misfits(way, context):
             if floats(one, torch):
-                yield self.misfit(way, context, judged_set, one, bad)
+                yield self.misfit(way, context, judged_set, one, torch, bad)
+
+    def message(self, one: Judged, torch: Judged, bad: list[Reason]) -> str:
+        """Say what floats in."""
+        if one.build is None or torch.build is None:
+            return bad[0].text
+        return f"this floats to {one.build.title}, which does not fit {torch.build.title}"
 
 
 RULES = (

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from torchpin.documents.base import Span
+from torchpin.documents.base import Document, Problem, Span
 from torchpin.evidence import PUBLISHED
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import ERROR, INFO, WARNING, Because, Finding
 from torchpin.rules.registry import Rule
 
+NIGHTLY = re.compile(r"\.dev(20\d{6})\b")
+TWO_DEFAULTS = "uv stops at two --index-url"
 HARMLESS = frozenset(("misplaced", "encoding"))
 """Problems at which the installer does not stop: it ignores the text, or guesses the encoding."""
 PIP_FORMAT = "https://pip.pypa.io/en/stable/reference/requirements-file-format/"
@@ -18,13 +21,14 @@ PIP_FORMAT = "https://pip.pypa.io/en/stable/reference/requirements-file-format/"
 class UnreadableFile(Rule):
     """A line or a file that the installer refuses.
 
-    What it does: reports text that cannot be decoded, and lines that pip or uv stop at: an option
-    behind a requirement, two requirements on one line, ``torch=2.1``, a missing ``-r`` file.
+    What it does: reports text that cannot be decoded, and lines that pip or uv stop at: two
+    requirements on one line, ``torch=2.1``, a missing ``-r`` file. An option behind a requirement,
+    which pip passes over without a word, is a warning.
 
     Why it is bad: one such line stops the whole install, and torchpin cannot judge what it cannot
     read. The file is never changed by a fix while it holds one.
 
-    Example: ``torch==2.1 --index-url https://download.pytorch.org/whl/cu121``
+    Example: ``torch==2.9.1 torchvision==0.24.1`` on one line.
 
     Fix: put the option on a line of its own, one requirement on a line.
 
@@ -41,16 +45,47 @@ class UnreadableFile(Rule):
             for problem in document.problems:
                 if problem.code == "specifier" and "+" in slice_of(document.text, problem.span):
                     continue  # TP506 says more
-                ground = Because("the installer stops at this line", PUBLISHED, PIP_FORMAT)
+                harmless = problem.code in HARMLESS
+                text = (
+                    "the installer goes on without it" if harmless else "the installer stops here"
+                )
                 yield self.finding(
                     document,
-                    problem.span,
+                    whole_line(document, problem),
                     problem.message,
-                    severity=WARNING if problem.code in HARMLESS else ERROR,
-                    because=() if problem.code in HARMLESS else (ground,),
+                    severity=WARNING if harmless else ERROR,
+                    because=(Because(text, PUBLISHED, PIP_FORMAT),),
                 )
         for document, message, offset in way.install.problems:
-            yield self.finding(document, Span(offset, offset), message)
+            if message.startswith(TWO_DEFAULTS):
+                continue  # TP414 says it
+            yield self.finding(
+                document,
+                option_at(document, offset),
+                message,
+                because=(Because("the installer stops here", PUBLISHED, PIP_FORMAT),),
+            )
+
+
+def whole_line(document: Document, problem: Problem) -> Span:
+    """Return the place of a problem; problems that say the same of one line have one place."""
+    same = [
+        one.span
+        for one in document.problems
+        if one.message == problem.message
+        and "\n" not in document.text[min(one.span[0], problem.span[0]) : problem.span[0]]
+        and "\n" not in document.text[problem.span[0] : max(one.span[0], problem.span[0])]
+    ]
+    return Span(min(span.start for span in same), max(span.end for span in same))
+
+
+def option_at(document: Document, offset: int) -> Span:
+    """Return the include or option line that starts at an offset, else the rest of the line."""
+    for include in document.includes:
+        if include.span.start == offset:
+            return include.span
+    rest = document.text[offset:].split("\n", 1)[0].rstrip()
+    return Span(offset, offset + len(rest))
 
 
 def slice_of(text: str, span: tuple[int, int]) -> str:
@@ -68,7 +103,7 @@ class NewerThanCatalog(Rule):
 
     Example: ``torch==2.99.0``
 
-    Fix: update torchpin, or map a private URL in ``[tool.torchpin.indexes]``.
+    Fix: update torchpin, or say in ``[tool.torchpin.indexes]`` what a private URL holds.
 
     Evidence: none; that is the point.
     """
@@ -84,8 +119,13 @@ class NewerThanCatalog(Rule):
             selection = one.selection
             if selection.status != "unknown" or selection.because in said:
                 continue
-            if selection.placed is not None and selection.placed.declaration.hashes:
-                continue  # TP508 says more
+            if selection.placed is not None and (
+                selection.placed.declaration.hashes
+                or NIGHTLY.search(selection.placed.declaration.specifier)
+            ):
+                continue  # TP508, TP108 say more
+            if any(index.kind.kind == "legacy" for index in way.install.indexes):
+                continue  # TP402 says it
             said.add(selection.because)
             document, span = judged_set.place(selection)
             yield self.finding(

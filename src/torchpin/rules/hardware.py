@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from torchpin.judge.model import FAILS, PARTLY, RUNS_VIA_PTX, Reason
+from torchpin.catalog.model import Build
+from torchpin.judge.model import FAILS, PARTLY, RUNS_VIA_PTX, UNKNOWN, Reason
 from torchpin.rules.context import Context, Judged, JudgedSet, Way, because
 from torchpin.rules.exists import narrow
-from torchpin.rules.model import ERROR, INFO, WARNING, Finding, Related
+from torchpin.rules.model import ERROR, INFO, WARNING, Because, Finding, Related
 from torchpin.rules.registry import Rule
 
 
@@ -21,20 +22,30 @@ def group_related(judged_set: JudgedSet, *keys: str) -> tuple[Related, ...]:
     return (Related(group.path, (lines or [group.line])[0], f"group {group.name} declared here"),)
 
 
-def any_runs(way: Way, context: Context, judged_set: JudgedSet, package: str) -> bool:
-    """True if some other version that the file allows would run on the target."""
+def newest_that_runs(
+    way: Way, context: Context, judged_set: JudgedSet, package: str, *, known: bool = False
+) -> Build | None:
+    """Return the best build that the file allows and that would run on the target, if any.
+
+    Args:
+        known: leave out builds of which it is not known whether they run.
+    """
     from torchpin.judge.verdict import judge
     from torchpin.select.selection import candidates
 
-    found = candidates(way.install, package, judged_set.target, context.catalog)
-    return any(
-        judge(build, judged_set.target, context.drivers).status != FAILS for build, _ in found
-    )
+    for build, _ in candidates(way.install, package, judged_set.target, context.catalog):
+        status = judge(build, judged_set.target, context.drivers).status
+        if status != FAILS and not (known and status == UNKNOWN):
+            return build
+    return None
 
 
 def floats_badly(way: Way, context: Context, judged_set: JudgedSet, one: Judged) -> bool:
     """True if the pin floats, and another version that it allows would run (TP501)."""
-    return not one.selection.exact and any_runs(way, context, judged_set, one.selection.package)
+    package = one.selection.package
+    return not one.selection.exact and (
+        newest_that_runs(way, context, judged_set, package) is not None
+    )
 
 
 class HardwareRule(Rule):
@@ -84,9 +95,15 @@ class HardwareRule(Rule):
                 ),
                 package=one.selection.package,
                 target=judged_set.target,
-                because=[because(reason) for reason in reasons],
+                because=self.grounds(way, context, judged_set, reasons),
                 related=group_related(judged_set, *self.keys),
             )
+
+    def grounds(
+        self, way: Way, context: Context, judged_set: JudgedSet, reasons: list[Reason]
+    ) -> list[Because]:
+        """Return the grounds of the finding."""
+        return [because(reason) for reason in reasons]
 
 
 def gpu_names(reasons: list[Reason]) -> str:
@@ -157,7 +174,7 @@ class PtxOnly(HardwareRule):
 
     Why it is bad: the first start takes minutes, and it needs a driver as new as the toolkit.
 
-    Example: a build with PTX 9.0 only, on a Blackwell GPU.
+    Example: ``torch==1.10.0+cu102`` on Windows with an RTX 3090: PTX 3.7 is all that fits.
 
     Fix: a build with cubins for the GPU.
 

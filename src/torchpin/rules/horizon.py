@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchpin.catalog.model import Build
 from torchpin.evidence import PROOF
+from torchpin.fleet.model import Target
+from torchpin.judge.model import FAILS, Reason
 from torchpin.rules.context import Context, Way, because
+from torchpin.rules.hardware import gpu_names
 from torchpin.rules.model import INFO, Because, Finding
 from torchpin.rules.registry import Rule
 
@@ -31,27 +35,71 @@ class LastRelease(Rule):
 
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
         """Yield one finding a group whose last release is not the newest."""
-        from torchpin.resolve.horizon import horizon
-
         if not context.declared:
             return
+        told: dict[Target, tuple[Build | None, Reason | None]] = {}
         for judged_set in way.sets:
             torch = judged_set.of("torch")
             if torch is None or not judged_set.target.group.gpus or torch.fails:
                 continue
-            seen = horizon(judged_set.target, context.catalog)
-            if seen.last_build is None or seen.last_version == seen.newest_version:
+            hardware = judged_set.target._replace(python=None)  # TP603 speaks of Python
+            if hardware not in told:
+                told[hardware] = self._last(hardware, context)
+            last, blocked = told[hardware]
+            if last is None or blocked is None:
                 continue
             document, span = judged_set.place(torch.selection)
-            blocked = seen.blocked_by
             yield self.finding(
                 document,
                 span,
-                f"{seen.last_build.title} is the last release that runs here",
+                f"{last.title} is the last release that runs {where(blocked, hardware)}",
                 package="torch",
                 target=judged_set.target,
-                because=[because(blocked)] if blocked is not None else [],
+                because=[because(blocked)],
             )
+
+    def _last(self, target: Target, context: Context) -> tuple[Build | None, Reason | None]:
+        """Return the last build that runs and why the newest does not; None where not proved."""
+        from torchpin.resolve.horizon import horizon
+
+        seen = horizon(target, context.catalog)
+        if seen.last_build is None or seen.last_version == seen.newest_version:
+            return None, None
+        if may_go_on(seen.newest_version, target, context):
+            return None, None
+        return seen.last_build, seen.blocked_by
+
+
+def where(blocked: Reason, target: Target) -> str:
+    """Return on what the newest release does not run."""
+    if blocked.question == "driver":
+        return f"with driver {target.group.driver}"
+    if blocked.question == "glibc" and target.group.glibc:
+        return f"with glibc {target.group.glibc}"
+    if blocked.question == "macos" and target.group.macos:
+        return f"on macOS {target.group.macos}"
+    if blocked.gpu is not None:
+        return f"on {gpu_names([blocked])}"
+    return "here"
+
+
+def may_go_on(newest: str, target: Target, context: Context) -> bool:
+    """True if a channel that serves the target may hold the newest release: it is not known."""
+    from torchpin.judge.verdict import judge
+
+    catalog, platform = context.catalog, target.group.platform
+    for channel in catalog.channels():
+        if channel == "cpu":
+            continue
+        known = catalog.existence(
+            "torch", newest, channel=channel, home="channel", platform=platform
+        )
+        if known.exists is False and known.evidence in PROOF:
+            continue
+        builds = catalog.find("torch", channel=channel, home="channel", platform=platform)
+        if builds and judge(builds[-1], target, context.drivers).status != FAILS:
+            return True
+    return False
 
 
 class ChannelEnding(Rule):
@@ -134,11 +182,25 @@ class PythonEnding(Rule):
                 python.tag in build.pythons or "py3" in build.pythons for build in builds
             ):
                 continue
+            last = next(
+                (
+                    version
+                    for version in reversed(context.catalog.versions("torch"))
+                    if any(
+                        python.tag in build.pythons
+                        for build in context.catalog.find(
+                            "torch", version=version, platform=judged_set.target.group.platform
+                        )
+                    )
+                ),
+                None,
+            )
             document, span = judged_set.place(torch.selection)
             yield self.finding(
                 document,
                 span,
-                f"torch {newest} has no wheel for Python {python}",
+                f"torch {newest} has no wheel for Python {python}"
+                + (f"; {last} is the last that has" if last else ""),
                 package="torch",
                 target=judged_set.target,
                 because=[

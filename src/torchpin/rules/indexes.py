@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchpin.catalog.model import FAMILY, WATCHED
+from torchpin.catalog.model import FAMILY, WATCHED, Build, ChannelSpan
+from torchpin.documents.base import line_starts, position
 from torchpin.evidence import MEASURED, PUBLISHED
 from torchpin.rules.context import Context, JudgedSet, Way, index_text
-from torchpin.rules.model import ERROR, WARNING, Because, Finding
+from torchpin.rules.files import TWO_DEFAULTS, option_at
+from torchpin.rules.model import ERROR, WARNING, Because, Finding, Related
 from torchpin.rules.registry import Rule
 from torchpin.select.channels import redact
 from torchpin.select.model import PlacedIndex
 
 PIP_INDEX = "https://pip.pypa.io/en/stable/cli/pip_install/#finding-packages"
+PIP_TRUST = "https://pip.pypa.io/en/stable/cli/pip/#cmdoption-trusted-host"
 UV_INDEX = "https://docs.astral.sh/uv/concepts/indexes/"
 
 
@@ -90,10 +93,13 @@ class AmbiguousIndex(Rule):
                 if index.document is None or index.line is None:
                     continue
                 listed = " and ".join(sorted(name for name in names if name))
+                first = judged_set.of(loose[0])
+                label = first.selection.build.label if first and first.selection.build else ""
+                taken = f" (+{label})" if label else ""
                 yield self.finding(
                     index.document,
                     index.line.url_span,
-                    f"{listed} compete for {', '.join(loose)}: the highest label wins",
+                    f"{listed} compete for {', '.join(loose)}: the highest label wins{taken}",
                     target=judged_set.target,
                     because=(Because("all indexes are one pool", PUBLISHED, PIP_INDEX),),
                 )
@@ -106,6 +112,11 @@ class AmbiguousIndex(Rule):
                 if selection.placed is None or selection.build.home != "pypi" or selection.exact:
                     continue
                 index = channels[0]
+                span = context.catalog.channel_span(
+                    selection.package, index.kind.channel or "", selection.build.platform
+                )
+                if span is not None and span.closed and newer(selection.build, span):
+                    continue  # TP106 says why
                 held = context.catalog.find(
                     selection.package,
                     channel=index.kind.channel,
@@ -136,14 +147,38 @@ class AmbiguousIndex(Rule):
         index = extra[0]
         if index.document is None or index.line is None:
             return
-        health = [row for row in context.catalog.health("*") if row.kind == "shadowing"]
         yield self.finding(
             index.document,
             index.line.url_span,
             f"uv takes {', '.join(stale)} from {index_text(index)}, which holds old copies",
-            because=[Because(row.problem, PUBLISHED, row.source) for row in health[:1]]
-            or [Because("uv takes the first index that knows a name", PUBLISHED, UV_INDEX)],
+            because=[
+                Because(
+                    "uv takes the first index that knows a name; PyPI comes last",
+                    PUBLISHED,
+                    UV_INDEX,
+                ),
+                *copies(stale, context),
+            ],
         )
+
+
+def copies(names: list[str], context: Context) -> Iterator[Because]:
+    """Yield the newest copies of general packages that the channels hold, as far as known."""
+    for row in context.catalog.health("*"):
+        if row.kind != "shadowing":
+            continue
+        for name in names:
+            match = re.search(rf"\b{re.escape(name)} (\d[\w.]*\w)", row.problem, re.IGNORECASE)
+            if match:
+                text = f"the newest {name} seen on the channels is {match.group(1)}"
+                yield Because(text, PUBLISHED, row.source)
+
+
+def newer(build: Build, span: ChannelSpan) -> bool:
+    """True if a build is newer than the last release of a channel."""
+    from packaging.version import Version
+
+    return Version(build.version) > Version(span.last)
 
 
 class LegacyFindLinks(Rule):
@@ -172,7 +207,8 @@ class LegacyFindLinks(Rule):
                 yield self.finding(
                     index.document,
                     index.line.url_span,
-                    "this link page is not kept up: name the channel's index instead",
+                    "this link page is not kept up, and what it holds is not judged: "
+                    "name the channel's index instead",
                     because=(
                         Because(
                             "current install commands name an index of one channel",
@@ -214,6 +250,7 @@ class InsecureIndex(Rule):
                     index.document,
                     index.line.url_span,
                     f"packages come over plain http from {redact(index.url)}",
+                    because=(Because("http has no protection", PUBLISHED, PIP_TRUST),),
                 )
         for document in way.install.documents:
             for option in document.options:
@@ -222,6 +259,9 @@ class InsecureIndex(Rule):
                         document,
                         option.span,
                         f"certificates of {option.value} are not checked",
+                        because=(
+                            Because("--trusted-host turns the check off", PUBLISHED, PIP_TRUST),
+                        ),
                     )
 
 
@@ -255,6 +295,13 @@ class CredentialsInIndex(Rule):
                     index.document,
                     index.line.url_span,
                     f"credentials stand in the URL of {redact(index.url)}",
+                    because=(
+                        Because(
+                            "pip and uv take them from variables, netrc and keyrings too",
+                            PUBLISHED,
+                            "https://pip.pypa.io/en/stable/topics/authentication/",
+                        ),
+                    ),
                 )
 
 
@@ -387,21 +434,36 @@ class IndexDiscarded(Rule):
     severity = WARNING
 
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
-        """Yield discarded index lines."""
-        uv = way.install.client == "uv"
+        """Yield discarded index lines (pip), and a second index URL (uv)."""
+        for document, message, offset in way.install.problems:
+            if message.startswith(TWO_DEFAULTS):
+                yield self.finding(
+                    document,
+                    option_at(document, offset),
+                    message,
+                    severity=ERROR,
+                    because=(Because("two values of one setting", MEASURED, "uv 0.13.9"),),
+                )
+        if way.install.client == "uv":
+            return
+        last = [index for index in way.install.indexes if index.option == "--index-url"]
         for index in way.install.discarded:
             if index.document is None or index.line is None:
                 continue
             yield self.finding(
                 index.document,
                 index.line.span,
-                "uv stops: two different --index-url"
-                if uv
-                else "a later --index-url throws this index away",
-                severity=ERROR if uv else WARNING,
-                because=(
-                    Because("index lines take effect in order", MEASURED, "pip 26.3 and uv 0.13.9"),
-                ),
+                "a later --index-url throws this index away",
+                because=(Because("index lines take effect in order", MEASURED, "pip 26.3"),),
+                related=[
+                    Related(
+                        one.document.path,
+                        position(line_starts(one.document.text), one.line.span.start).line,
+                        "this --index-url counts",
+                    )
+                    for one in last
+                    if one.document is not None and one.line is not None
+                ],
             )
 
 

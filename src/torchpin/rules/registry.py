@@ -84,6 +84,14 @@ def _join(first: str | None, second: str | None) -> str | None:
     return ", ".join(dict.fromkeys(parts)) or None
 
 
+def grounds_once(grounds: Iterable[Because]) -> tuple[Because, ...]:
+    """Return grounds without those that say the same again (of another wheel of the version)."""
+    seen: dict[tuple[str, str], Because] = {}
+    for ground in grounds:
+        seen.setdefault((ground.text, ground.evidence), ground)
+    return tuple(seen.values())
+
+
 def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings with those that say the same of the same place made one.
 
@@ -100,7 +108,7 @@ def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:
             severity=max(have.severity, finding.severity, key=SEVERITIES.index),
             group=_join(have.group, finding.group),
             python=_join(have.python, finding.python),
-            because=tuple(dict.fromkeys(have.because + finding.because)),
+            because=grounds_once(have.because + finding.because),
             related=tuple(dict.fromkeys(have.related + finding.related)),
             fix=have.fix or finding.fix,
         )
