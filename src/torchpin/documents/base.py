@@ -7,7 +7,10 @@ All offsets count characters of ``Document.text`` (decoded, without BOM). Values
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from torchpin.documents.project import Lock, Project
 
 
 class Span(NamedTuple):
@@ -57,7 +60,8 @@ class Declaration(NamedTuple):
     marker: str | None
     """PEP 508 marker text without the semicolon."""
     scope: str
-    """``""`` for plain, ``"constraint"``, ``"build"``, ``"extra:NAME"``, ``"group:NAME"`` …"""
+    """``""`` for plain, ``"extra:NAME"``, ``"group:NAME"``, ``"build"``, ``"constraint"``,
+    ``"override"``; ``"env:NAME"`` for a Hatch environment."""
     span: Span
     """From the name to the end of the marker, without options and comment."""
     line_span: Span
@@ -118,7 +122,7 @@ class Document(NamedTuple):
 
     path: str
     kind: str
-    """``requirements``, later ``pyproject``, ``uv.lock`` …"""
+    """``requirements``, ``pyproject``, ``uv.toml``, ``uv.lock``, ``poetry.lock`` …"""
     text: str
     encoding: str
     """Codec for writing it back, without its BOM: ``utf-8``, ``utf-16-le``, ``latin-1`` …"""
@@ -133,6 +137,10 @@ class Document(NamedTuple):
     problems: tuple[Problem, ...]
     comments: tuple[Span, ...]
     """Every comment, ``#`` included: suppressions and headers are read from them."""
+    project: Project | None = None
+    """Of a ``pyproject.toml`` or ``uv.toml``."""
+    lock: Lock | None = None
+    """Of a lock file."""
 
     def encode(self, text: str) -> bytes:
         """Return ``text`` as the bytes of this document (its BOM and encoding).

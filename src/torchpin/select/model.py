@@ -59,6 +59,14 @@ class Install(NamedTuple):
     pre: bool = False
     no_index: bool = False
     problems: tuple[tuple[Document, str, int], ...] = ()
+    lock: Document | None = None
+    """The lock that installs in place of the manifest."""
+    extras: tuple[str, ...] = ()
+    """Extras of the project that are enabled."""
+    groups: tuple[str, ...] = ()
+    """Dependency groups that are enabled, the default ones included."""
+    siblings: tuple[Document, ...] = ()
+    """Manifests of the workspace that are locked together with the root (the root excluded)."""
     """Missing includes and the like: document, message, offset."""
 
 
