@@ -17,6 +17,7 @@ from torchpin.select.facts import Facts
 from torchpin.select.pools import Candidate, admits, version_of
 
 _ROUNDS = 5000
+_CLASHES = 5
 _UPPER = ("<", "<=", "~=")
 
 
@@ -146,41 +147,79 @@ def _disagree(name: str, companion: Candidate, asks: Mapping[str, Ask]) -> str:
     return f"no {ask.text} accepts the torch that is asked for: {_asked(asks)}"
 
 
+class _RestartError(Exception):
+    """uv takes torch and the package that it clashes with in another order."""
+
+
 def _in_order(
     lists: Mapping[str, Sequence[Candidate]], asks: Mapping[str, Ask], accepts: Accepts
 ) -> dict[str, Candidate] | None:
     """Search as uv decides: URLs and pins first, then in the order of the file, torch in its place.
 
-    Each package takes its best candidate for which a torch is left that all accept (the priorities
-    of uv's resolver, ``uv-resolver/src/pubgrub/priority.rs``; an upper bound does not come first).
+    Each package takes its best candidate for which a torch is left that all accept; an upper bound
+    does not come first. At the fifth version of companions that only the chosen torch rules out,
+    a companion with all five is decided before torch (``reprioritize_conflicts`` and
+    ``CONFLICT_THRESHOLD`` of uv-resolver; measured with uv 0.13.9).
     """
     names = sorted(
         (name for name in asks if name in lists),
         key=lambda name: (asks[name].url is None, asks[name].pin is None),
     )
+    try:
+        return _decide_in(names, lists, accepts, {})
+    except _RestartError as clash:
+        early = str(clash)
+        at = names.index("torch")
+        names = [*names[:at], *([early] if early else []), *(n for n in names[at:] if n != early)]
+        return _decide_in(names, lists, accepts, None)
+
+
+def _decide_in(
+    names: Sequence[str],
+    lists: Mapping[str, Sequence[Candidate]],
+    accepts: Accepts,
+    clashes: dict[str, int] | None,
+) -> dict[str, Candidate] | None:
+    """Decide in the order of ``names``; ``clashes`` counts, None: nothing is counted.
+
+    Raises:
+        _RestartError: with the name of the companion to decide first, if one has all the clashes.
+    """
     dead: set[tuple[int, frozenset[Version]]] = set()
 
-    def decide(at: int, torches: Sequence[Candidate]) -> dict[str, Candidate] | None:
+    def count(name: str) -> None:
+        if clashes is not None:
+            clashes[name] = clashes.get(name, 0) + 1
+            if sum(clashes.values()) == _CLASHES:
+                raise _RestartError(name if clashes[name] == _CLASHES else "")
+
+    def decide(
+        at: int, torches: Sequence[Candidate], before: Sequence[Candidate]
+    ) -> dict[str, Candidate] | None:
         if at == len(names):
             return {}
+        name = names[at]
         state = (at, frozenset(torch.version for torch in torches))
         if state in dead:
             return None
         tried: set[tuple[str | None, Version]] = set()
-        for candidate in torches if names[at] == "torch" else lists[names[at]]:
-            companion = names[at] != "torch"
-            version = version_of(candidate.build.version) if companion else candidate.version
-            if (candidate.requires, version) in tried:
+        for candidate in torches if name == "torch" else lists[name]:
+            if (candidate.requires, candidate.version) in tried:
                 continue
-            tried.add((candidate.requires, version))
-            left = [t for t in torches if accepts(candidate, t)] if companion else [candidate]
-            rest = decide(at + 1, left) if left else None
+            tried.add((candidate.requires, candidate.version))
+            if name == "torch":
+                rest = decide(at + 1, [candidate], torches)
+            else:
+                left = [torch for torch in torches if accepts(candidate, torch)]
+                rest = decide(at + 1, left, before) if left else None
+                if not left and any(accepts(candidate, torch) for torch in before):
+                    count(name)
             if rest is not None:
-                return {names[at]: candidate, **rest}
+                return {name: candidate, **rest}
         dead.add(state)
         return None
 
-    return decide(0, lists["torch"])
+    return decide(0, lists["torch"], ())
 
 
 def _search(
