@@ -54,6 +54,10 @@ class ProjectIndex(NamedTuple):
     priority: str | None = None
     """Poetry."""
     scope: str = ""
+    include: tuple[str, ...] = ()
+    """PDM: patterns of the packages that come from here alone (``include_packages``)."""
+    exclude: tuple[str, ...] = ()
+    """PDM: patterns of the packages that never come from here (``exclude_packages``)."""
 
 
 class ConflictItem(NamedTuple):
@@ -123,6 +127,9 @@ class Project(NamedTuple):
     """False for ``[tool.uv] package = false``."""
     published: bool = False
     """True where the file looks like metadata of a library (a build backend and a package)."""
+    group_includes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Groups that hold others (``include-group``), with these, as written: the declarations of an
+    included group stand in ``Document.declarations`` once, under the group's own name."""
 
 
 class LockedWheel(NamedTuple):
@@ -167,8 +174,15 @@ class LockedPackage(NamedTuple):
     version_span: Span
     source_span: Span | None
     uses: tuple[LockedUse, ...] = ()
-    """Edges *from* this package to watched packages (``by`` is the used package here)."""
+    """Edges *from* this package to packages of the lock's list (``by`` is the used package
+    here)."""
     requires_python: str | None = None
+    groups: tuple[str, ...] = ()
+    """Poetry, PDM: the dependency groups that it belongs to; empty where the lock has none."""
+    optional: bool = False
+    """Poetry: installed only where an extra asks for it."""
+    group_markers: tuple[tuple[str, str], ...] = ()
+    """Poetry 2: markers that hold for one group only."""
 
 
 class LockedRequirement(NamedTuple):
@@ -180,6 +194,16 @@ class LockedRequirement(NamedTuple):
     index_url: str | None
     extra: str | None
     group: str | None
+    by: str = ""
+    """The package whose metadata it is; ``""`` for the workspace's own (``[manifest]``)."""
+    kind: str = ""
+    """``""`` for a requirement, else ``constraint`` or ``override``."""
+    conflict: ConflictItem | None = None
+    """The member of a conflict set that routes it."""
+    extras: tuple[str, ...] = ()
+    """Extras of the required package."""
+    url: str | None = None
+    """Where it comes from if not from an index, as ``kind:value``."""
 
 
 class Lock(NamedTuple):
@@ -192,8 +216,21 @@ class Lock(NamedTuple):
     resolution_markers: tuple[str, ...]
     conflicts: tuple[ConflictSet, ...]
     packages: tuple[LockedPackage, ...]
-    """Watched packages, and those of the project itself (source ``virtual``, ``editable`` …)."""
+    """Watched packages, those of the project itself (source ``virtual``, ``editable`` …), and
+    those that lead to a watched package (without their wheels)."""
     manifest: tuple[LockedRequirement, ...]
     """What the lock recorded from the manifest for watched packages."""
     complete: bool = True
     """False if only a part could be read."""
+    supported_markers: tuple[str, ...] = ()
+    """Where the lock holds at all (``environments``); empty: everywhere."""
+    members: tuple[str, ...] = ()
+    """uv: names of the workspace's members; empty for a single project."""
+    extras: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Poetry: packages of each extra. pylock: the extras, without packages."""
+    groups: tuple[str, ...] = ()
+    """pylock, PDM: the groups that it was made for."""
+    default_groups: tuple[str, ...] = ()
+    """pylock: ``default-groups``."""
+    content_hash: str | None = None
+    """Poetry, PDM: digest of the manifest that it was made from."""
