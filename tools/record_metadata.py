@@ -9,7 +9,6 @@ Usage: ``python tools/record_metadata.py [OUT.json]`` (needs the package index; 
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -128,7 +127,6 @@ def read_metadata(session: Any, name: str, file: dict[str, Any]) -> dict[str, An
 
 
 def main(out: Path) -> None:
-    os.environ.setdefault("PIP_CONFIG_FILE", os.devnull)
     session = pip_module("network.session").PipSession(retries=3)
     base = index_url().rstrip("/")
     records: list[tuple[Any, ...]] = []

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from packaging.specifiers import SpecifierSet
 from tests.clients.generate import ROOT, Case
 from tests.clients.runners import GLIBC, MACOS, Picked, Result, Where
 from tests.clients.stub_catalog import StubFacts
@@ -16,7 +17,7 @@ from tests.clients.stub_facts import FAMILY, PYPI
 from tests.clients.stub_facts import load as load_wheels
 from tests.clients.stub_server import Address, Stub
 
-from torchpin.catalog.store import load_catalog
+from torchpin.catalog.store import Catalog, load_catalog
 from torchpin.documents.base import Document
 from torchpin.documents.discover import load
 from torchpin.fleet.model import NodeGroup, Python, Target
@@ -172,6 +173,23 @@ def said_by(result: Result) -> Answer:
     return {name: picked for name, picked in result.packages.items() if name in FAMILY}
 
 
+def told_otherwise(closed: StubFacts, catalog: Catalog) -> frozenset[tuple[str, str, str, str]]:
+    """Return (package, version, home, platform) of PyPI's builds of which the catalog tells a
+    requirement on torch that is not the recorded one."""
+    out = set()
+    for name in FAMILY:
+        for build in closed.find(name, home=PYPI):
+            for known in catalog.find(
+                name, version=build.version, platform=build.platform, home=PYPI
+            ):
+                told = known.requires_torch
+                if told is not None and SpecifierSet(told) != SpecifierSet(
+                    build.requires_torch or ""
+                ):
+                    out.add((name, build.full_version, PYPI, build.platform))
+    return frozenset(out)
+
+
 class Oracle:
     """Runs cases through a client and through ``select`` with both kinds of facts."""
 
@@ -181,6 +199,7 @@ class Oracle:
         self.folder = folder
         self.closed = StubFacts(load_wheels(True))
         self.catalog = load_catalog()
+        self.told_otherwise = told_otherwise(self.closed, self.catalog)
         self._count = 0
 
     def compare(self, case: Case) -> Compared:
@@ -203,6 +222,11 @@ class Oracle:
         The catalog knows more files than lock files prove, and the stub serves those alone.
         """
         predicted = compared.by_catalog
+        for answer in (predicted, compared.said):
+            for name, picked in answer.items() if not isinstance(answer, str) else ():
+                place = (name, picked.version, picked.home, compared.case.platform)
+                if place in self.told_otherwise:
+                    return "the catalog tells other METADATA than was recorded"
         if not isinstance(predicted, str):
             target = target_of(compared.case)
             for name, picked in predicted.items():
