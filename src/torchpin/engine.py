@@ -30,6 +30,9 @@ from torchpin.select.installs import install_of
 from torchpin.select.model import Install, SelectedSet, Selection
 from torchpin.select.selection import select
 
+ROUNDS = 8
+"""How often fixing looks again; two or three are usual."""
+
 COMPANIONS = ("torchvision", "torchaudio", "torchtext", "torchcodec")
 
 
@@ -476,8 +479,8 @@ def stdin_overlay(options: Options) -> dict[str, bytes]:
 def fix(options: Options, fleet: Fleet | None) -> FixResult:
     """Mend what can be mended, in memory.
 
-    Fixes are made until none is left (a fix may uncover the next), at most four rounds; the same
-    file is never changed back.
+    Fixes are made until none is left (a fix may uncover the next), at most ``ROUNDS`` rounds; a
+    text that a file had before ends the run.
 
     Raises:
         UsageError: a path or a rule code does not exist.
@@ -489,9 +492,12 @@ def fix(options: Options, fleet: Fleet | None) -> FixResult:
     before = report = check(options, fleet, overlay)
     originals: dict[str, Document] = {}
     skipped: dict[str, None] = {}
-    for _ in range(4):
+    seen: set[tuple[str, bytes]] = set()
+    for _ in range(ROUNDS):
         changed, refused = apply_fixes(report.findings, unsafe=options.unsafe_fixes)
         skipped.update(dict.fromkeys(refused))
+        seen.update((document.path, document.encode(document.text)) for document, _ in changed)
+        changed = [one for one in changed if (one[0].path, one[1]) not in seen]
         if not changed:
             break
         for document, data in changed:

@@ -87,6 +87,14 @@ def _not_on(space: Space, channel: str, version: str) -> Line:
     span = space.catalog.channel_span("torch", channel)
     if span is None:
         return (f"no channel {channel} with torch is known", INFERRED, "")
+    if version in (span.first, span.last) or any(
+        build.version == version for build in space.catalog.find("torch", channel=channel)
+    ):
+        return (
+            f"nothing but inference says that torch {version} of {channel} runs on all targets",
+            INFERRED,
+            "",
+        )
     text = f"{channel} holds torch {span.first} to {span.last}, not {version}"
     return (text, span.evidence, span.source)
 

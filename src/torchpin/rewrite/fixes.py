@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from torchpin.documents.base import Document, Edit, apply_edits
+from torchpin.documents.base import Document, Edit, Span, apply_edits
 from torchpin.errors import RewriteError
 from torchpin.rewrite.plan import index_fix, plan_fix
 from torchpin.rewrite.requirements import whole_line
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import INFO, SAFE, UNSAFE, FileEdits, Finding, Fix
+
+NOTE = re.compile(r"[ \t]+#[^\r\n]*(?:\r\n|\r|\n|$)")
+"""An indented comment line."""
 
 PLANNED = frozenset(
     (
@@ -22,6 +25,9 @@ PLANNED = frozenset(
 )
 """Codes that the plan of a way mends."""
 
+
+LINES = frozenset(("TP305", "TP506"))
+"""Codes whose fixes change one line each: several go together."""
 
 INDEX = frozenset(("TP401", "TP407"))
 """Codes that are mended by pinning what is meant and by making the index an additional one."""
@@ -95,9 +101,20 @@ def drop_line(finding: Finding) -> Fix | None:
         return None
     for declaration in document.declarations:
         if declaration.span.start == finding.span.start:
-            edit = Edit(whole_line(document.text, declaration.line_span), "")
+            line = whole_line(document.text, declaration.line_span)
+            edit = Edit(Span(line.start, end_of_notes(document, line.end)), "")
             return Fix(UNSAFE, f"remove {declaration.name}", (FileEdits(document, (edit,)),))
     return None
+
+
+def end_of_notes(document: Document, offset: int) -> int:
+    """Return where the indented comments at ``offset`` end.
+
+    Compiled files say in such lines below a pin what asks for it (``    # via torch``).
+    """
+    while match := NOTE.match(document.text, offset):
+        offset = match.end()
+    return offset
 
 
 def apply_fixes(
@@ -105,7 +122,8 @@ def apply_fixes(
 ) -> tuple[list[tuple[Document, bytes]], list[str]]:
     """Return the new bytes of every document that the allowed fixes change.
 
-    One fix a document; the caller looks again for more. Also returned: why fixes were left out.
+    One plan a document, or any number of fixes of single lines; the caller looks again for more.
+    Also returned: why fixes were left out.
 
     Raises:
         RewriteError: an edit would change more than it says.
@@ -113,6 +131,7 @@ def apply_fixes(
     from torchpin.rewrite.verify import check_requirements_edit
 
     taken: dict[str, FileEdits] = {}
+    open_to_lines: set[str] = set()
     refused: list[str] = []
     done: list[Fix] = []
     for finding in findings:
@@ -121,11 +140,17 @@ def apply_fixes(
             continue
         if fix.safety == UNSAFE and not unsafe:
             continue
-        if any(edits.document.path in taken for edits in fix.edits):
+        paths = {edits.document.path for edits in fix.edits}
+        by_line = finding.code in LINES
+        if not paths.isdisjoint(taken) and not (by_line and paths <= open_to_lines):
             continue
         done.append(fix)
         for edits in fix.edits:
-            taken[edits.document.path] = edits
+            path = edits.document.path
+            before = taken[path].edits if path in taken else ()
+            taken[path] = FileEdits(edits.document, (*before, *edits.edits))
+            if by_line:
+                open_to_lines.add(path)
     changed: list[tuple[Document, bytes]] = []
     for edits in taken.values():
         text = apply_edits(edits.document.text, edits.edits)

@@ -8,6 +8,7 @@ from torchpin.catalog.labels import kind_of_label
 from torchpin.documents.pins import exact_version
 from torchpin.resolve import solve
 from torchpin.resolve.model import Outcome, Plan
+from torchpin.rewrite.purpose import refusal
 from torchpin.rewrite.request import current_channel, family_declarations, request_of
 from torchpin.rewrite.requirements import RefusedError, drafts, replacing_drafts
 from torchpin.rewrite.reread import holds
@@ -117,10 +118,15 @@ def write_plan(
         return Fix(DISPLAY, f"{text}; mend the lines of {blocked} that cannot be read first")
     if current_channel(way) == "cpu" and plan.channel != "cpu" and not keeps_purpose(way, plan):
         return Fix(DISPLAY, f"{text} for the groups with GPUs; the cpu index is left to the others")
+    other = refusal(way, context, plan)
+    if other is not None and other[0] == DISPLAY:
+        return Fix(DISPLAY, f"{text}; not written: {other[1]}")
     try:
         for one in drafts(way, plan, context.catalog):
             if one.edits and holds(way, context, plan, one):
                 safety = safety_of(way, context, plan, codes, softened=softened)
+                if other is not None:
+                    safety = UNSAFE
                 return Fix(safety, text, one.edits)
     except RefusedError as why:
         return Fix(DISPLAY, f"{text}; not written: {why}")

@@ -171,13 +171,37 @@ def link_pages(way: Way, lines: list[PlacedIndex], plan: Plan) -> list[tuple[Doc
     """
     edits = [delete_line(index) for index in lines]
     document, first = edits[0]
-    pages = "".join(page + document.newline for page in pages_for(way, plan))
+    base = mirror_of(lines, plan.channel)
+    pages = "".join(page + document.newline for page in pages_for(way, plan, base))
     return [(document, first._replace(text=pages)), *edits[1:]]
 
 
-def pages_for(way: Way, plan: Plan) -> list[str]:
-    """Return the link pages of the channel for the packages of the file, and torch."""
-    url = plan.index_url or channel_url(plan.channel)
+def mirror_of(lines: list[PlacedIndex], channel: str) -> str | None:
+    """Return the channel's URL on the host that the file names: a mirror stays a mirror.
+
+    Raises:
+        RefusedError: the URL comes from a variable.
+    """
+    for index in lines:
+        assert index.document is not None
+        assert index.line is not None
+        if index.kind.kind != "channel":
+            continue
+        if index.line.from_variable:
+            raise RefusedError("the index URL comes from a variable")
+        raw = index.document.text[index.line.url_span.start : index.line.url_span.end]
+        match = CHANNEL_IN_URL.search(raw)
+        if match is not None:
+            return raw[: match.start()] + match.group(1) + channel
+    return None
+
+
+def pages_for(way: Way, plan: Plan, base: str | None = None) -> list[str]:
+    """Return the link pages of the channel for the packages of the file, and torch.
+
+    ``base``: the channel's URL where it is not PyTorch's own host.
+    """
+    url = base or plan.index_url or channel_url(plan.channel)
     names = {placed.declaration.name for placed in family_declarations(way)} | {"torch"}
     return [f"-f {url}/{name}/" for name in FAMILY if name in names]
 
