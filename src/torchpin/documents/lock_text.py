@@ -139,15 +139,17 @@ def document(
 def cut(text: str, header: str) -> Cuts | None:
     """Return the blocks under each ``header`` line; None if the text is not machine-made.
 
-    Machine-made: each header stands alone at the start of a line and ``name = "…"`` follows it, no
-    string goes over several lines, line ends are all alike.
+    Machine-made: each header stands alone at the start of a line and ``name = "…"`` follows it, and
+    line ends are all alike.
     """
     first = text.find("\n")
     newline = "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
-    returns = text.count("\r")
-    if returns and (newline == "\n" or not returns == text.count("\n") == text.count("\r\n")):
+    if newline == "\n":
+        if "\r" in text:
+            return None
+    elif not text.count("\r") == text.count("\n") == text.count("\r\n"):
         return None
-    if '"""' in text or "'''" in text or "[[ " in text or "\n<<<<<<<" in text:
+    if "\n<<<<<<<" in text:  # an unsolved merge
         return None
     separator = f'{newline}{header}{newline}name = "'
     starts: list[int] = []
@@ -155,7 +157,7 @@ def cut(text: str, header: str) -> Cuts | None:
     while at >= 0:
         starts.append(at + len(newline))
         at = text.find(separator, at + len(separator))
-    if text.count(header) != len(starts):
+    if not starts or text.count(header) != len(starts):
         return None
     blocks = []
     skip = len(separator) - len(newline)
@@ -165,7 +167,7 @@ def cut(text: str, header: str) -> Cuts | None:
         if stop < 0 or "\\" in name or "\n" in name:
             return None
         blocks.append(Cut(start, end, name))
-    return Cuts(newline, starts[0] if starts else len(text), tuple(blocks))
+    return Cuts(newline, starts[0], tuple(blocks))
 
 
 def whole_entries(text: str, tables: list[dict[str, Any]], key: str) -> tuple[Entry, ...]:

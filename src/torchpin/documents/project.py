@@ -181,6 +181,8 @@ class LockedPackage(NamedTuple):
     """Poetry, PDM: the dependency groups that it belongs to; empty where the lock has none."""
     optional: bool = False
     """Poetry: installed only where an extra asks for it."""
+    sdist: bool = False
+    """The lock lists a source distribution, too, from which the client would build."""
     group_markers: tuple[tuple[str, str], ...] = ()
     """Poetry 2: markers that hold for one group only."""
 

@@ -253,6 +253,7 @@ def _package(text: str, entry: Entry, names: set[str]) -> LockedPackage:
         version_span=version_span or Span(entry.start, entry.start),
         source_span=_source_span(text, entry),
         uses=tuple(uses),
+        sdist=bool(mapping(table.get("sdist"))) and name in WATCHED,
     )
 
 
