@@ -88,14 +88,20 @@ def unserved_text(outcome: Outcome) -> str:
 
 
 def plan_text(plan: Plan) -> str:
-    """Return the pins of a plan in one line."""
-    shown: dict[str, str] = {}
-    for _, package, build in plan.builds:
-        text = f"{package}=={build.full_version}"
-        if "+" in text or package not in shown:
-            shown[package] = text
-    where = "PyPI" if plan.index_url is None else f"index {plan.channel}"
-    return f"{' '.join(shown.values())} ({where})"
+    """Return the pins of a plan in one line; platforms that take different channels apart.
+
+    Wheels for macOS carry no label: they are named only where nothing else is.
+    """
+    places: dict[str | None, dict[str, str]] = {}
+    for platform, package, build in plan.builds:
+        if platform.startswith("macos") and len({one for one, _, _ in plan.builds}) > 1:
+            continue
+        place = None if build.home == "pypi" else build.channel
+        places.setdefault(place, {})[package] = f"{package}=={build.full_version}"
+    return " / ".join(
+        f"{' '.join(shown.values())} ({'PyPI' if place is None else f'index {place}'})"
+        for place, shown in places.items()
+    )
 
 
 def write_plan(
