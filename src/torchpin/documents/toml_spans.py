@@ -19,6 +19,9 @@ Path = tuple[str | int, ...]
 MAX_DEPTH = 200
 """Nesting of values beyond this is refused: no project file needs it."""
 
+MAX_PARTS = 64
+"""Parts of one dotted key; readers take quadratic time and more for endless ones."""
+
 _GAP = re.compile(r"[ \t\r\n]*")
 _SEPARATOR = re.compile(r"[ \t\r\n,]*")
 _PLAIN_KEY = re.compile(r"([A-Za-z0-9_-]+)[ \t]*=[ \t]*")
@@ -36,6 +39,14 @@ _ESCAPE = re.compile(r"\\(?:([btnfre\"\\])|x(..)|u(....)|U(........))")
 _SIMPLE = {
     "b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", "e": "\x1b", '"': '"', "\\": "\\",
 }  # fmt: skip
+
+
+class ExcessError(ValueError):
+    """The text may be TOML, but of a kind that nobody writes and that takes endless time."""
+
+    def __init__(self, message: str, at: int) -> None:
+        super().__init__(message)
+        self.at = at
 
 
 class Node:
@@ -127,7 +138,8 @@ def scan(text: str) -> Spans:
     """Return the positions of everything in ``text``: valid TOML without a byte order mark.
 
     Raises:
-        ValueError: the text is no TOML, or nested more than ``MAX_DEPTH`` deep.
+        ExcessError: it goes beyond ``MAX_DEPTH`` or ``MAX_PARTS``.
+        ValueError: the text is no TOML.
     """
     return _Scanner(text).run()
 
@@ -232,6 +244,8 @@ class _Scanner:
             at = match.end()
             if self.text[at : at + 1] != ".":
                 return parts, places, at
+            if len(parts) == MAX_PARTS:
+                raise ExcessError(f"a key has more than {MAX_PARTS} parts", at)
             at += 1
 
     def header(self, at: int) -> tuple[tuple[str, ...], bool, Node, int]:
@@ -253,7 +267,7 @@ class _Scanner:
                 owner.entries[parts[-1]] = found
             table = Node("table", start, at)
             table.entries = {}
-            found.items.append(table)  # type: ignore[union-attr]
+            found.items.append(table)
         else:
             if found is None or found.entries is None:
                 found = Node("table", start, at)
@@ -317,7 +331,7 @@ class _Scanner:
     def inside(self, at: int, depth: int) -> Node:
         """Read an array or an inline table."""
         if depth > MAX_DEPTH:
-            raise ValueError(f"nested more than {MAX_DEPTH} deep at offset {at}")
+            raise ExcessError(f"values are nested more than {MAX_DEPTH} deep", at)
         text, separator = self.text, _SEPARATOR.match
         start = at
         node = Node("array", at, at)
@@ -326,7 +340,7 @@ class _Scanner:
             node.kind, closing = "inline", "}"
             node.entries = {}
         else:
-            node.items = items = []
+            node.items = []
         at += 1
         while True:
             at = separator(text, at).end()  # type: ignore[union-attr]
@@ -340,7 +354,7 @@ class _Scanner:
                 raise self.fail(at)
             elif node.entries is None:
                 item = self.value(at, depth)
-                items.append(item)
+                node.items.append(item)  # type: ignore[union-attr]
                 at = item.end
             else:
                 at = self.pair(node, at, depth)
