@@ -158,12 +158,14 @@ class CompanionMismatch(MisfitRule):
             if explained or missing or torch is None:
                 continue
             grounds, asking = self._asking(judged_set)
+            if not grounds:
+                continue  # what the companion requires is not known
             document, span = judged_set.place((asking or torch).selection)
             yield self.finding(
                 document,
                 narrow(document, span, (asking or torch).selection),
                 judged_set.chosen.conflict,
-                severity=context.severity(way, judged_set.target, ERROR if grounds else WARNING),
+                severity=context.severity(way, judged_set.target, ERROR),
                 package=(asking or torch).selection.package,
                 target=judged_set.target,
                 because=grounds,
@@ -464,6 +466,8 @@ class PinnedInternals(Rule):
             accepted = context.catalog.partners(build.version, "triton")
             if triton is None or version is None or not accepted or version in accepted:
                 continue
+            if triton.selection.status == "none":
+                continue  # TP1 says it
             if build.home != "pypi" or build.cuda is None:
                 continue
             document, span = judged_set.place(triton.selection)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from torchpin.documents.base import Document, Problem, Span
+from torchpin.documents.pins import exact_version
 from torchpin.evidence import PUBLISHED
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import ERROR, INFO, WARNING, Because, Finding
 from torchpin.rules.registry import Rule
+from torchpin.select.model import Selection
 
-NIGHTLY = re.compile(r"\.dev(20\d{6})\b")
 TWO_DEFAULTS = "uv stops at two --index-url"
 HARMLESS = frozenset(("misplaced", "encoding"))
 """Problems at which the installer does not stop: it ignores the text, or guesses the encoding."""
@@ -65,6 +65,13 @@ class UnreadableFile(Rule):
                 message,
                 because=(Because("the installer stops here", PUBLISHED, PIP_FORMAT),),
             )
+
+
+def nightly_day(specifier: str) -> str | None:
+    """Return the day of the dated nightly that a specifier pins: ``20250311``, else None."""
+    pin = exact_version(specifier)
+    _, dev, day = pin[0].rpartition(".dev") if pin else ("", "", "")
+    return day if dev and len(day) == 8 and day.startswith("20") else None
 
 
 def whole_line(document: Document, problem: Problem) -> Span:
@@ -121,11 +128,13 @@ class NewerThanCatalog(Rule):
                 continue
             if selection.placed is not None and (
                 selection.placed.declaration.hashes
-                or NIGHTLY.search(selection.placed.declaration.specifier)
+                or nightly_day(selection.placed.declaration.specifier)
             ):
                 continue  # TP508, TP108 say more
             if any(index.kind.kind == "legacy" for index in way.install.indexes):
                 continue  # TP402 says it
+            if not context.declared and not unknown_everywhere(way, selection):
+                continue
             said.add(selection.because)
             document, span = judged_set.place(selection)
             yield self.finding(
@@ -135,6 +144,19 @@ class NewerThanCatalog(Rule):
                 package=selection.package,
                 target=judged_set.target,
             )
+
+
+def unknown_everywhere(way: Way, selection: Selection) -> bool:
+    """True if no platform knows what a declaration selects, and this is the first to ask."""
+    same = [
+        one.selection
+        for judged_set in way.sets
+        for one in judged_set.judged
+        if one.selection.package == selection.package
+        and one.selection.placed == selection.placed
+        and one.selection.status != "skipped"
+    ]
+    return same[0] is selection and all(one.status == "unknown" for one in same)
 
 
 RULES = (UnreadableFile, NewerThanCatalog)

@@ -9,13 +9,13 @@ from torchpin.catalog.model import FAMILY, WATCHED, Build, ChannelSpan
 from torchpin.documents.base import line_starts, position
 from torchpin.evidence import MEASURED, PUBLISHED
 from torchpin.rules.context import Context, JudgedSet, Way, index_text
+from torchpin.rules.exists import PIP_INDEX
 from torchpin.rules.files import TWO_DEFAULTS, option_at
 from torchpin.rules.model import ERROR, WARNING, Because, Finding, Related
 from torchpin.rules.registry import Rule
 from torchpin.select.channels import redact
 from torchpin.select.model import PlacedIndex
 
-PIP_INDEX = "https://pip.pypa.io/en/stable/cli/pip_install/#finding-packages"
 PIP_TRUST = "https://pip.pypa.io/en/stable/cli/pip/#cmdoption-trusted-host"
 UV_INDEX = "https://docs.astral.sh/uv/concepts/indexes/"
 

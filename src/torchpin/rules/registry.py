@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from torchpin.documents.base import Document, Span
+from torchpin.evidence import ORDER
 from torchpin.fleet.model import Target
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import INFO, SEVERITIES, Because, Finding, Related
@@ -85,10 +86,12 @@ def _join(first: str | None, second: str | None) -> str | None:
 
 
 def grounds_once(grounds: Iterable[Because]) -> tuple[Because, ...]:
-    """Return grounds without those that say the same again (of another wheel of the version)."""
-    seen: dict[tuple[str, str], Because] = {}
+    """Return grounds, each text once and as well known as it is (other wheels say the same)."""
+    seen: dict[str, Because] = {}
     for ground in grounds:
-        seen.setdefault((ground.text, ground.evidence), ground)
+        have = seen.get(ground.text)
+        if have is None or ORDER.index(ground.evidence) < ORDER.index(have.evidence):
+            seen[ground.text] = ground
     return tuple(seen.values())
 
 
@@ -102,7 +105,7 @@ def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         key = (finding.code, finding.path, finding.span, finding.message)
         have = merged.get(key)
         if have is None:
-            merged[key] = finding
+            merged[key] = finding._replace(because=grounds_once(finding.because))
             continue
         merged[key] = have._replace(
             severity=max(have.severity, finding.severity, key=SEVERITIES.index),
@@ -118,12 +121,20 @@ def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def run_rules(context: Context, rules: Iterable[Rule]) -> tuple[Finding, ...]:
-    """Return all findings of ``rules`` on every way of ``context``, merged and in file order."""
+    """Return all findings of ``rules`` on every way of ``context``, merged and in file order.
+
+    Without a fleet the platforms stand in for it: what several say of one place in other words
+    (other builds, other versions) is told as the first of them says it.
+    """
     found: list[Finding] = []
     for rule in rules:
         for way in context.ways:
+            speaks: dict[tuple[str, Span, str | None], str] = {}
             for finding in rule.check(way, context):
                 if not context.declared and finding.group:
+                    key = (finding.path, finding.span, finding.package)
+                    if speaks.setdefault(key, finding.group) != finding.group:
+                        continue
                     finding = finding._replace(group=None, python=None)
                 found.append(finding)
     return merge(found)

@@ -34,7 +34,8 @@ class Choice(NamedTuple):
     chosen: dict[str, Candidate]
     conflict: str | None
     unclear: tuple[str, ...] = ()
-    """Packages of which no wheel goes with torch, while a source distribution may."""
+    """Packages of which no known wheel goes with torch, while another, or a source
+    distribution, may."""
 
 
 _METADATA = ("torchvision", "torchaudio", "torchtext", "torchdata", "xformers")
@@ -68,6 +69,24 @@ class Accepts:
             companion.requires is None
             and package in _METADATA
             and not self._partners(package, torch)
+        )
+
+    def untold(self, package: str, torch: Candidate) -> bool:
+        """Return whether the index of ``torch`` may hold a companion that was made for it.
+
+        The file lists of old channels are known in part only.
+        """
+        build = torch.build
+        return any(
+            self._facts.existence(
+                package,
+                str(version),
+                channel=build.channel if build.home == "channel" else None,
+                home=build.home,
+                platform=build.platform,
+            ).exists
+            is None
+            for version in self._partners(package, torch)
         )
 
     def _partners(self, package: str, torch: Candidate) -> frozenset[Version]:
@@ -111,7 +130,9 @@ def choose(
     for name, found in list(companions.items()):
         if any(accepts(c, t) for c in found for t in admitted):
             continue
-        if name in _SOURCES and asks[name].pin is None:
+        if asks[name].pin is None and (
+            name in _SOURCES or any(accepts.untold(name, torch) for torch in admitted)
+        ):
             unserved[name] = companions.pop(name)[0]
             continue
         return Choice(alone, _disagree(name, found[0], asks))

@@ -357,7 +357,10 @@ def _left_to_torch(ask: Ask, options: _Options, choice: Choice) -> str:
         return ""
     torch = choice.chosen["torch"].build.full_version
     if ask.package in choice.unclear:
-        return f"no wheel of {ask.package} goes with torch {torch}, a source distribution may"
+        return (
+            f"no wheel of {ask.package} that is known goes with torch {torch}, "
+            "an older one or a source distribution may"
+        )
     if ask.package.startswith(_TRITON) and not ask.exact:
         return f"torch {torch} itself requires one version of {ask.package}"
     return ""
