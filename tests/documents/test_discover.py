@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchpin.documents.discover import FILES_PATTERN, discover, kind_of
+from torchpin.documents.discover import KINDS as ALL
 from torchpin.errors import UsageError
 
 YES = [
@@ -19,13 +20,27 @@ YES = [
 NO = [
     "README.txt", "requirements.md", "docs/requirements",
     "requirements/gpu.md", "requirements/a/b.txt",
-    "uv.lock", "pyproject.toml", "myrequirements.py", "requirements.txt.bak", "notes/torch.txt",
+    "myrequirements.py", "requirements.txt.bak", "notes/torch.txt", "pylock.txt", "uv.lock.bak",
+    "Cargo.lock", "my-pyproject.toml", "pylock.a.b.toml",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", YES)
 def test_names(path: str) -> None:
     assert kind_of(path) == "requirements"
+    assert FILES_PATTERN.search(path)
+
+
+KINDS = {
+    "pyproject.toml": "pyproject", "a/pyproject.toml": "pyproject", "uv.toml": "uv.toml",
+    "uv.lock": "uv.lock", "a/poetry.lock": "poetry.lock", "pdm.lock": "pdm.lock",
+    "pylock.toml": "pylock", "pylock.cu126.toml": "pylock", "requirements.lock": "requirements",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "kind"), KINDS.items())
+def test_kinds(path: str, kind: str) -> None:
+    assert kind_of(path) == kind
     assert FILES_PATTERN.search(path)
 
 
@@ -52,6 +67,29 @@ def test_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {file.kind for file in discover(["."]).files} == {"requirements"}
     monkeypatch.chdir(tmp_path / "requirements")
     assert [file.path for file in discover(["."]).files] == ["gpu.txt"]
+
+
+def test_projects_and_locks_come_where_they_are_wanted(tmp_path: Path) -> None:
+    make(tmp_path, *KINDS, "docs/uv.toml")
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "pyproject.toml").write_text("[project]\ndependencies = ['requests']\n")
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "locked" / "pyproject.toml").write_text("[project]\ndependencies = ['x']\n")
+    (tmp_path / "locked" / "uv.lock").write_text("version = 1\n")
+    (tmp_path / "implied").mkdir()
+    (tmp_path / "implied" / "pyproject.toml").write_text("[project]\ndependencies = ['vllm']\n")
+    found = discover([str(tmp_path)], ALL)
+    names = {Path(file.path).relative_to(tmp_path).as_posix(): file.kind for file in found.files}
+    assert names == {
+        **KINDS, "docs/uv.toml": "uv.toml", "locked/pyproject.toml": "pyproject",
+        "locked/uv.lock": "uv.lock", "implied/pyproject.toml": "pyproject",
+    }  # fmt: skip
+    assert [file.kind for file in discover([str(tmp_path)]).files] == ["requirements"]
+    # A file that is named is taken, whatever it holds.
+    named = str(tmp_path / "plain" / "pyproject.toml")
+    assert [file.kind for file in discover([named], ALL).files] == ["pyproject"]
+    with pytest.raises(UsageError, match="no kind of file"):
+        discover([named])
 
 
 def test_named_paths_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,26 +8,30 @@ import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from torchpin.documents.loader import load
+from torchpin.documents.kinds import FILES_PATTERN, KINDS, LOCKS, kind_of
+from torchpin.documents.loader import load, read_bytes
 from torchpin.errors import TorchpinError, UsageError
 
-__all__ = ["FILES_PATTERN", "Found", "FoundFile", "discover", "kind_of", "load"]
+__all__ = ["FILES_PATTERN", "KINDS", "Found", "FoundFile", "discover", "kind_of", "load"]
 
-FILES_PATTERN = re.compile(
-    r"(?:^|/)(?:"
-    r"[^/]*(?:requirements|requirments|constraints)[^/]*\.(?:txt|in)"
-    r"|[^/]*requirements[^/]*\.lock"
-    r"|(?:requirements|constraints)/[^/]+\.(?:txt|in)"
-    r")$"
-)
-"""Paths, with ``/``, that are requirements files by their name (``requirments`` is a common slip).
-The pre-commit hooks use the same pattern."""
 _SKIPPED_FOLDERS = frozenset(("node_modules", "site-packages", "__pycache__"))
+_REQUIREMENTS = frozenset(("requirements",))
+_HINT = "requirements and constraints files are read"
+_HINT_ALL = (
+    "requirements and constraints files, pyproject.toml, uv.toml, uv.lock, poetry.lock, pdm.lock "
+    "and pylock.toml are read"
+)
+_NAMES = re.compile(
+    rb"torch|triton|xformers|vllm|accelerate|bitsandbytes|fairseq|fastai|lightning"
+    rb"|sentence[-_.]transformers|tensordict|timm|ultralytics",
+    re.IGNORECASE,
+)
+"""What a project file that matters holds somewhere: the family, or a package that pins torch."""
 _OTHER_KINDS = (".toml", ".lock", ".json", ".yaml", ".yml", ".py", ".cfg", ".whl", ".zip")
 
 
 class FoundFile(NamedTuple):
-    """A file to read and its kind (``requirements``)."""
+    """A file to read and its kind (``requirements``, ``pyproject``, ``uv.lock`` …)."""
 
     path: str
     kind: str
@@ -40,26 +44,21 @@ class Found(NamedTuple):
     skipped: tuple[tuple[str, str], ...] = ()
 
 
-def kind_of(path: str) -> str | None:
-    """Return the kind of a file by its path, None if the name says nothing."""
-    name = path.replace(os.sep, "/")
-    if FILES_PATTERN.search(name) is not None:
-        return "requirements"
-    return None
-
-
-def discover(paths: Sequence[str]) -> Found:
+def discover(paths: Sequence[str], kinds: frozenset[str] | None = None) -> Found:
     """Return the dependency files among ``paths`` and, sorted, in the folders among them.
 
     Each file comes once, also where links or overlapping arguments lead to it twice. Hidden
     folders, virtual environments, ``node_modules`` and ``site-packages`` are passed over unless
     named. A file that is named is taken whatever its name, as a requirements file if the name
-    does not tell.
+    does not tell. ``kinds`` are those wanted (``KINDS``: all), None for requirements files only.
+    A project file that a folder holds is left out if it names nothing that torchpin knows and no
+    lock stands beside it.
 
     Raises:
         UsageError: a path does not exist, or is a file of a kind that torchpin does not read.
         TorchpinError: a path may not be looked at.
     """
+    wanted = kinds if kinds is not None else _REQUIREMENTS
     files: list[FoundFile] = []
     skipped: list[tuple[str, str]] = []
     seen: set[str] = set()
@@ -73,17 +72,17 @@ def discover(paths: Sequence[str]) -> Found:
             reason = getattr(error, "strerror", None) or str(error)
             raise TorchpinError(f"cannot be looked at: {reason}", path=path) from error
         if stat.S_ISDIR(status.st_mode):
-            for file in _walk(path, folders, skipped):
-                _add(file, "requirements", files, seen)
+            for file, kind in _walk(path, wanted, folders, skipped):
+                _add(file, kind, files, seen)
             continue
-        kind = kind_of(path)
-        if kind is None and path.lower().endswith(_OTHER_KINDS):
+        named = kind_of(path)
+        if named not in wanted and path.lower().endswith(_OTHER_KINDS):
             raise UsageError(
                 "is no kind of file that torchpin reads",
                 path=path,
-                hint="requirements and constraints files are read",
+                hint=_HINT if wanted == _REQUIREMENTS else _HINT_ALL,
             )
-        _add(path, kind or "requirements", files, seen)
+        _add(path, named or "requirements", files, seen)
     return Found(tuple(files), tuple(skipped))
 
 
@@ -94,9 +93,15 @@ def _add(path: str, kind: str, files: list[FoundFile], seen: set[str]) -> None:
         files.append(FoundFile(path, kind))
 
 
-def _walk(root: str, folders: set[tuple[int, int]], skipped: list[tuple[str, str]]) -> list[str]:
-    """Return the matching files under ``root``; links to folders are followed once."""
-    found: list[str] = []
+def _walk(
+    root: str,
+    wanted: frozenset[str],
+    folders: set[tuple[int, int]],
+    skipped: list[tuple[str, str]],
+) -> list[tuple[str, str]]:
+    """Return the matching files under ``root`` and their kinds; links to folders are followed
+    once."""
+    found: list[tuple[str, str]] = []
     stack = [root]
     top = os.path.basename(os.path.abspath(root))
     while stack:
@@ -118,6 +123,8 @@ def _walk(root: str, folders: set[tuple[int, int]], skipped: list[tuple[str, str
         if folder != root and any(entry.name == "pyvenv.cfg" for entry in entries):
             continue
         below: list[str] = []
+        here: list[tuple[str, str]] = []
+        locked = False
         for entry in entries:
             path = entry.name if folder in (".", "") else os.path.join(folder, entry.name)
             try:
@@ -126,9 +133,24 @@ def _walk(root: str, folders: set[tuple[int, int]], skipped: list[tuple[str, str
                         below.append(path)
                 elif entry.is_file():
                     shown = path if folder != root else os.path.join(top, entry.name)
-                    if kind_of(shown) is not None and not entry.name.startswith("."):
-                        found.append(path)
+                    kind = kind_of(shown)
+                    if kind is None or entry.name.startswith("."):
+                        continue
+                    locked = locked or kind in LOCKS
+                    if kind in wanted:
+                        here.append((path, kind))
             except OSError as error:  # a link that leads to itself
                 skipped.append((path, error.strerror or str(error)))
+        found += [
+            (path, kind) for path, kind in here if kind != "pyproject" or locked or _matters(path)
+        ]
         stack += reversed(below)
     return sorted(found)
+
+
+def _matters(path: str) -> bool:
+    """Tell whether a project file holds a name that torchpin knows; unreadable ones do."""
+    try:
+        return _NAMES.search(read_bytes(path)) is not None
+    except TorchpinError:
+        return True  # to be told by who reads it

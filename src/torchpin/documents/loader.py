@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import TYPE_CHECKING
 
 from torchpin.documents.base import Document
-from torchpin.documents.requirements import read_requirements
+from torchpin.documents.kinds import kind_of
 from torchpin.errors import TorchpinError
+
+if TYPE_CHECKING:
+    from torchpin.documents.project import Project
 
 MAX_SIZE = 32 * 1024 * 1024
 """Bytes; a dependency file that is larger is a mistake."""
@@ -55,9 +59,12 @@ def load(path: str, cache: dict[str, Document]) -> Document:
     known = cache.get(path)
     if known is not None:
         return known
+    kind = kind_of(path) or "requirements"
     data = read_bytes(path)
-    document = read_requirements(path, data)
-    if any(problem.code == "decode" for problem in document.problems):
+    document = read_as(kind, path, data)
+    if kind == "requirements" and any(p.code == "decode" for p in document.problems):
+        from torchpin.documents.requirements import read_requirements
+
         fallback = _locale_encoding()
         if fallback is not None:
             document = read_requirements(path, data, fallback=fallback)
@@ -68,6 +75,133 @@ def load(path: str, cache: dict[str, Document]) -> Document:
             )
     cache[path] = document
     return document
+
+
+def read_as(kind: str, path: str, data: bytes) -> Document:
+    """Return the document in ``data`` as the reader of its kind (see ``kinds.KINDS``) gives it."""
+    if kind == "pyproject":
+        from torchpin.documents.pyproject import read_pyproject
+
+        return read_pyproject(path, data)
+    if kind == "uv.toml":
+        from torchpin.documents.pyproject import read_uv_toml
+
+        return read_uv_toml(path, data)
+    if kind == "uv.lock":
+        from torchpin.documents.uv_lock import read_uv_lock
+
+        return read_uv_lock(path, data)
+    if kind == "poetry.lock":
+        from torchpin.documents.poetry_lock import read_poetry_lock
+
+        return read_poetry_lock(path, data)
+    if kind == "pdm.lock":
+        from torchpin.documents.pdm_lock import read_pdm_lock
+
+        return read_pdm_lock(path, data)
+    if kind == "pylock":
+        from torchpin.documents.pylock import read_pylock
+
+        return read_pylock(path, data)
+    from torchpin.documents.requirements import read_requirements
+
+    return read_requirements(path, data)
+
+
+def locks_beside(path: str) -> tuple[str, ...]:
+    """Return the lock files that stand in the folder of a project file: ``uv.lock`` first, then
+    ``poetry.lock``, ``pdm.lock``, ``pylock*.toml`` in the order of their names."""
+    from torchpin.documents.kinds import LOCKS
+
+    folder = os.path.dirname(path)
+    try:
+        names = sorted(os.listdir(folder or "."))
+    except OSError:  # who reads the project file tells
+        return ()
+    found = [(kind_of(name), os.path.join(folder, name)) for name in names]
+    ranked = [(LOCKS.index(kind), place) for kind, place in found if kind in LOCKS]
+    return tuple(place for _, place in sorted(ranked) if os.path.isfile(place))
+
+
+def siblings_of(root_path: str, cache: dict[str, Document]) -> tuple[str, ...]:
+    """Return the project files of the members of the uv workspace that ``root_path`` is the root
+    of, sorted, the root left out; empty if it is no root.
+
+    Members that are not there are left out, and those that say ``managed = false``.
+
+    Raises:
+        TorchpinError: the root cannot be read.
+    """
+    from torchpin.documents.workspace import members
+
+    project = load(root_path, cache).project
+    if project is None or not project.workspace_members:
+        return ()
+    base = os.path.dirname(root_path)
+    found: list[str] = []
+    for member in members(
+        project.workspace_members,
+        project.workspace_exclude,
+        lambda below: _folders(os.path.join(base, below)),
+    ):
+        path = os.path.join(base, member, "pyproject.toml")
+        if os.path.isfile(path) and _managed(path, cache):
+            found.append(path)
+    return tuple(found)
+
+
+def workspace_root(path: str, cache: dict[str, Document]) -> str | None:
+    """Return the project file of the root of the workspace that the project file at ``path`` is a
+    member of; None if it is a root itself, or in no workspace. The nearest root above decides."""
+    from torchpin.documents.workspace import is_member
+
+    folder = os.path.dirname(os.path.abspath(path))
+    own = load(path, cache).project
+    if own is not None and own.workspace_members:
+        return None
+    above = os.path.dirname(folder)
+    while above != os.path.dirname(above):
+        candidate = os.path.join(above, "pyproject.toml")
+        if os.path.isfile(candidate):
+            project = _project_or_none(candidate, cache)
+            if project is not None and project.workspace_members:
+                relative = os.path.relpath(folder, above).replace(os.sep, "/")
+                held = is_member(relative, project.workspace_members, project.workspace_exclude)
+                return _as_given(candidate, path) if held else None
+        above = os.path.dirname(above)
+    return None
+
+
+def _as_given(found: str, path: str) -> str:
+    """Return an absolute path as a relative one where ``path`` is relative."""
+    return found if os.path.isabs(path) else os.path.relpath(found)
+
+
+def _project_or_none(path: str, cache: dict[str, Document]) -> Project | None:
+    try:
+        return load(path, cache).project
+    except TorchpinError:  # told where this file itself is read
+        return None
+
+
+def _managed(path: str, cache: dict[str, Document]) -> bool:
+    project = _project_or_none(path, cache)
+    return project is None or not any(
+        setting.key == "uv.managed" and setting.value == "false" for setting in project.settings
+    )
+
+
+def _folders(path: str) -> list[str]:
+    try:
+        with os.scandir(path or ".") as listing:
+            return sorted(
+                entry.name
+                for entry in listing
+                if entry.name not in ("node_modules", "__pycache__", ".git", ".venv")
+                and entry.is_dir(follow_symlinks=False)
+            )
+    except OSError:  # a member that cannot be listed is no member
+        return []
 
 
 def _locale_encoding() -> str | None:
