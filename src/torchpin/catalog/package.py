@@ -44,6 +44,7 @@ class Package:
         for at, record in enumerate(self._records):
             self._of.setdefault(record[0], []).append(at)
         self._all: tuple[Build, ...] | None = None
+        self._found: dict[tuple[str | None, str | None, str | None], tuple[Build, ...]] = {}
         self._names: dict[Version, str] | None = None
         self._versions: tuple[str, ...] | None = None
 
@@ -134,6 +135,10 @@ class Package:
         places: Iterable[int] = range(len(self._records))
         if version is not None:
             places = self._of.get(self.name_of(version) or "", ())
+        else:  # few different questions, each about every record
+            known = self._found.get((channel, platform, home))
+            if known is not None:
+                return known
         found = []
         for at in places:
             record = self._records[at]
@@ -143,6 +148,8 @@ class Package:
                 and (home is None or record[3] == home)
             ):
                 found.append(self._build_at(at))
+        if version is None:
+            self._found[channel, platform, home] = tuple(found)
         return tuple(found)
 
     def yanked(self) -> frozenset[str]:

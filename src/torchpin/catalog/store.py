@@ -180,15 +180,22 @@ class Catalog:
         if table is None:
             records = self._read("pins.json")["pins"]
             table = self._files["pins"] = {(r[0], r[1]): r[2] for r in records}
-        found = table.get((package, version))
-        if found is None:
+        at = (package, version)
+        if at not in table:  # spelled otherwise (2.14 for 2.14.0), or not recorded: remembered
+            table[at] = None
             try:
                 wanted = Version(version)
             except InvalidVersion:
                 return None
-            for (name, text), specifier in table.items():
-                if name == package and Version(text) == wanted:
-                    return str(specifier)
+            table[at] = next(
+                (
+                    specifier
+                    for (name, text), specifier in table.items()
+                    if name == package and specifier is not None and Version(text) == wanted
+                ),
+                None,
+            )
+        found: str | None = table[at]
         return found
 
     def hashes(

@@ -129,6 +129,8 @@ def write_plan(
         return Fix(DISPLAY, f"{text}; not written: {other[1]}")
     try:
         for one in drafts(way, plan, context.catalog):
+            if not one.edits and one.pinned and holds(way, context, plan, one):
+                return None  # the file says the plan already; what is left, no plan mends
             if one.edits and holds(way, context, plan, one):
                 safety = safety_of(way, context, plan, codes, softened=softened)
                 if other is not None:
