@@ -15,7 +15,7 @@ from packaging.version import InvalidVersion, Version
 _UNION = re.compile(r"[ \t]*\|\|?[ \t]*")
 _CLAUSE = re.compile(
     r"[ \t]*,?[ \t]*(?P<op>\^|~=|~(?!=)|===|==|!=|<>|<=|>=|<|>|=)?[ \t]*"
-    r"(?P<version>[^\s,<>=!~^|]+)"
+    r"(?P<version>(?:\d{1,9}!)?[^\s,<>=!~^|]+)"
 )
 _WILD = re.compile(r"v?(?P<release>\d{1,9}(?:\.\d{1,9}){0,6})\.[xX*](?:\.[xX*])*")
 _MAX = 400
