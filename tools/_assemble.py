@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from packaging.version import Version
+from tools._contents import Content
 from tools._facts import (
     PLATFORM,
     PLATFORMS,
@@ -18,18 +19,18 @@ from tools._facts import (
     partners,
     pypi_wheels,
 )
+from tools._pypi import KEY, common, kernels_of_row, key_of, lowest, pypi_builds
 from tools._spans import Span, absences, spans
 
 from torchpin.catalog.existence import file_list
-from torchpin.catalog.labels import cuda_of, kind_of_label
+from torchpin.catalog.labels import cuda_of
 from torchpin.catalog.model import FAMILY, Build, Kernels
-from torchpin.evidence import INFERRED, LOCKFILE, MEASURED, ORDER, PUBLISHED
+from torchpin.evidence import INFERRED, LOCKFILE, MEASURED, ORDER
 
 ELSEWHERE = {"torch": ["1.8.2"], "torchvision": ["0.9.2"], "torchaudio": ["0.8.2"]}
 """Published neither on PyPI nor on a channel that the facts hold."""
 UNLABELLED = ("xformers", "triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "torchtext")
 """Packages whose channel wheels carry no label where no file name is known."""
-KEY = tuple[str, str, str, str, str]
 
 
 class Part(NamedTuple):
@@ -53,20 +54,6 @@ class Assembly(NamedTuple):
     contradictions: list[str]
 
 
-def kernels(lists: Mapping[str, Any] | None, evidence: str, source: Any) -> Kernels | None:
-    """Return the kernel list of a row; None if it has none."""
-    if not lists or not any(lists.values()):
-        return None
-
-    def bare(key: str, prefix: str) -> tuple[str, ...]:
-        return tuple(a.removeprefix(prefix) for a in lists.get(key, ()))
-
-    text = source if isinstance(source, str) else "; ".join(source or ())
-    return Kernels(
-        bare("sass", "sm_"), bare("ptx", "compute_"), tuple(lists.get("gfx", ())), evidence, text
-    )
-
-
 def assemble(facts: Facts, measured: dict[str, Any]) -> Assembly:
     """Return everything that the data files hold."""
     contradictions: list[str] = []
@@ -79,6 +66,7 @@ def assemble(facts: Facts, measured: dict[str, Any]) -> Assembly:
         for pair in facts.pairs
         for place, label in pair["pypi_default"].items()
     }
+    contents = {row[1]: Content(*row) for row in measured["contents"]["rows"]}
     linalg = {(r["version"], r["platform"]): r for r in measured["linalg"]["rows"]}
     packages = sorted({r.package for r in facts.rows if r.exists} | set(index))
     parts = []
@@ -87,7 +75,9 @@ def assemble(facts: Facts, measured: dict[str, Any]) -> Assembly:
         files = pypi_wheels(package, index.get(package, {"files": []})["files"])
         locked = [w for w in facts.locked if w.package == package]
         pairs_here = {f[0]: f[1] for t in pairs.values() for f in t.get(package, ()) if f[2] == 1}
-        table = pypi_builds(package, rows, files, pairs_here, defaults, listing, contradictions)
+        table = pypi_builds(
+            package, rows, files, pairs_here, defaults, listing, contents, contradictions
+        )
         channel_builds(package, rows, files, table)
         lock_builds(package, rows, locked, table, contradictions)
         builds = [
@@ -142,117 +132,6 @@ def order(build: Build) -> tuple[Any, ...]:
     )
 
 
-def key_of(build: Build) -> KEY:
-    return (build.version, build.home, build.channel, build.platform, build.label)
-
-
-def pypi_builds(
-    package: str,
-    rows: list[Row],
-    files: list[Wheel],
-    pairs: Mapping[str, str],
-    defaults: Mapping[tuple[str, str], str],
-    listing: str,
-    contradictions: list[str],
-) -> dict[KEY, Build]:
-    """Return the builds of PyPI: its file list is complete; rows add what the wheels hold."""
-    groups: dict[tuple[str, str], list[Wheel]] = defaultdict(list)
-    for file in files:
-        for platform in file.platforms:
-            groups[file.version, platform].append(file)
-    by_place = {(r.version, r.platform): r for r in rows if r.channel == "pypi"}
-    table: dict[KEY, Build] = {}
-    for (version, platform), wheels in groups.items():
-        row = by_place.get((version, platform))
-        raw = row.raw if row else {}
-        if row and not row.exists:
-            contradictions.append(f"{package} {version} {platform}: rows deny a file of PyPI")
-        live = [w for w in wheels if not w.yanked] or wheels
-        source = listing
-        if row:
-            source += "; " + "; ".join(s for s in raw["source"] if "file list" not in s)
-            source = source.rstrip("; ")
-        channel = pypi_channel(package, platform, raw)
-        told = defaults.get((version, platform), "") if package == "torch" else ""
-        if told and channel and told != channel:
-            contradictions.append(f"{package} {version} {platform}: {told} or {channel}?")
-        channel = channel or told
-        requires: str | None = None
-        if "requires_torch" in raw:
-            requires = raw["requires_torch"] or ""
-        elif version in pairs:
-            requires = pairs[version]
-        glibc = raw.get("glibc_floor") or lowest(w.glibc for w in wheels)
-        build = Build(
-            package=package,
-            version=version,
-            label=wheels[0].label,
-            channel=channel,
-            home="pypi",
-            platform=platform,
-            pythons=order_pythons(t for w in live for t in w.pythons),
-            pythons_inferred=(),
-            kernels=kernels_of_row(raw),
-            libraries=(),
-            cuda=raw.get("cuda") or cuda_of(channel),
-            glibc=glibc if platform.startswith("linux") else None,
-            macos=lowest(w.macos for w in wheels) if platform.startswith("macos") else None,
-            requires_torch=requires,
-            requires_python=common(w.requires_python for w in wheels),
-            yanked=all(w.yanked for w in wheels),
-            released=min(w.date for w in wheels) or None,
-            evidence=MEASURED,
-            source=source,
-        )
-        table[key_of(build)] = build
-    listed = set(groups)
-    for (version, platform), row in by_place.items():
-        if row.exists and (version, platform) not in listed:
-            contradictions.append(f"{package} {version} {platform}: not in PyPI's file list")
-    return table
-
-
-def pypi_channel(package: str, platform: str, raw: Mapping[str, Any]) -> str:
-    """Return what a PyPI build really is, ``""`` where nobody looked."""
-    if package in (*FAMILY, "torchcodec") and platform.startswith("macos"):
-        return "cpu"
-    local = raw.get("local_version")
-    if not isinstance(local, str):
-        return ""
-    label = local.partition("+")[2] if "+" in local else local
-    if kind_of_label(label):
-        return label
-    machine_without_gpu = platform in ("linux-aarch64", "windows-x86_64")
-    plain = package in FAMILY and machine_without_gpu
-    return "cpu" if plain or package == "torchcodec" else ""
-
-
-def kernels_of_row(raw: Mapping[str, Any]) -> Kernels | None:
-    words = {"measured": MEASURED, "inferred": INFERRED}
-    if raw.get("arch"):
-        evidence = words.get(raw.get("arch_confidence", "inferred"), PUBLISHED)
-        return kernels(raw["arch"], evidence, raw.get("arch_source"))
-    if raw.get("kernels"):
-        evidence = words.get(raw.get("kernels_confidence", "inferred"), PUBLISHED)
-        if raw.get("kernels_note"):
-            evidence = INFERRED
-        source = f"{raw.get('kernels_source') or 'not named'}"
-        if note := raw.get("kernels_note"):
-            source += f" [{note}]"
-        return kernels(raw["kernels"], evidence, source)
-    return None
-
-
-def lowest(values: Iterable[str | None]) -> str | None:
-    found = [v for v in values if v]
-    return min(found, key=Version) if found else None
-
-
-def common(values: Iterable[str | None]) -> str | None:
-    found = Counter(v for v in values if v)
-    return found.most_common(1)[0][0] if found else None
-
-
 def derived_label(package: str, version: str, channel: str, platform: str, raw: Any) -> list[str]:
     """Return the labels of the file names of a channel build.
 
@@ -275,7 +154,9 @@ def channel_builds(
     """Add the builds of the channels."""
     tags: dict[tuple[str, str], set[str]] = defaultdict(set)
     python_of: dict[str, list[str | None]] = defaultdict(list)
+    stable: dict[str, set[str]] = defaultdict(set)  # rows name no ABI; a release has one
     for file in files:
+        stable[file.version].update(t for t in file.pythons if t.endswith("-abi3"))
         python_of[file.version].append(file.requires_python)
         for platform in file.platforms:
             tags[file.version, platform].update(file.pythons)
@@ -285,7 +166,9 @@ def channel_builds(
         if row.channel == "root" and package in FAMILY:
             continue
         raw = row.raw
-        said = set(raw["pythons"])
+        said = {
+            f"{tag}-abi3" if f"{tag}-abi3" in stable[row.version] else tag for tag in raw["pythons"]
+        }
         guess = (
             "inferred" in (raw.get("pythons_basis") or "") and "lower" not in (raw["pythons_basis"])
         )

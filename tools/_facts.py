@@ -183,18 +183,22 @@ def places(tags: Iterable[str]) -> tuple[tuple[str, ...], str | None, str | None
 
 
 def tag_names(name: str) -> tuple[tuple[str, ...], list[str]]:
-    """Return Python tags (``cp311``, ``cp313t``, ``py3``) and platform tags of a wheel name."""
+    """Return Python tags and platform tags of a wheel name.
+
+    Python tags are ``cp311``, ``cp313t``, ``py3`` and, of the stable ABI, ``cp39-abi3``.
+    """
     _, _, _, tags = parse_wheel_filename(name)
     pythons = set()
     for tag in tags:
         free = tag.interpreter.startswith("cp") and tag.abi == f"{tag.interpreter}t"
-        pythons.add(tag.abi if free else tag.interpreter)
+        stable = f"{tag.interpreter}-abi3" if tag.abi == "abi3" else tag.interpreter
+        pythons.add(tag.abi if free else stable)
     return order_pythons(pythons), sorted({t.platform for t in tags})
 
 
 def order_pythons(tags: Iterable[str]) -> tuple[str, ...]:
     def key(tag: str) -> tuple[str, int, int, str]:
-        match = re.fullmatch(r"([a-z]+)(\d)(\d*)(t?)", tag)
+        match = re.fullmatch(r"([a-z]+)(\d)(\d*)(t?|-abi3)", tag)
         if not match:
             return (tag, 0, 0, "")
         return (match[1], int(match[2]), int(match[3] or 0), match[4])

@@ -14,6 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+if not __package__:  # run by its path, from any folder
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 from tools._assemble import Assembly, Part, assemble

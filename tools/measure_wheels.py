@@ -3,6 +3,7 @@
     python -m tools.measure_wheels index        file lists of the watched packages
     python -m tools.measure_wheels linalg       kernels of libtorch_cuda_linalg.so
     python -m tools.measure_wheels pins         Requires-Dist: torch of popular packages
+    python -m tools.measure_wheels contents     METADATA and version.py of companions on PyPI
 
 Each part replaces its own section and leaves the others. Standard library only: wheels are read
 by HTTP ranges (central directory, then single members). ``build_catalog.py`` reads the result.
@@ -12,18 +13,18 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import email.parser
 import json
 import struct
 import sys
 import urllib.error
-import urllib.request
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
+if not __package__:  # run by its path, from any folder
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 from tools._common import (
@@ -31,11 +32,11 @@ from tools._common import (
     FloorError,
     index_url,
     project_files,
-    read_range,
     replace_all,
-    size_of,
 )
 from tools._common import table as json_table
+from tools._contents import measure_contents, metadata, torch_specifier
+from tools._zips import RemoteZip
 
 WATCHED = (
     "torch",
@@ -126,53 +127,6 @@ def is_version(text: str) -> bool:
     return True
 
 
-class Member(NamedTuple):
-    """One entry of a zip's central directory."""
-
-    name: str
-    method: int
-    packed: int
-    size: int
-    offset: int
-
-
-def central_directory(url: str) -> list[Member]:
-    """Read the central directory of a remote zip.
-
-    Raises:
-        OSError: no end record in the last 64 KiB, or no range answers.
-    """
-    total = size_of(url)
-    tail = read_range(url, max(0, total - 65_536), total)
-    at = tail.rfind(b"PK\x05\x06")
-    if at < 0:
-        raise OSError("no end of central directory")
-    count, size, offset = struct.unpack_from("<HII", tail, at + 10)
-    start = total - len(tail)
-    block = tail[offset - start :] if offset >= start else read_range(url, offset, offset + size)
-    members = []
-    where = 0
-    while block[where : where + 4] == b"PK\x01\x02":
-        method = struct.unpack_from("<H", block, where + 10)[0]
-        packed, plain, name, extra, comment = struct.unpack_from("<IIHHH", block, where + 20)
-        local = struct.unpack_from("<I", block, where + 42)[0]
-        text = block[where + 46 : where + 46 + name].decode()
-        members.append(Member(text, method, packed, plain, local))
-        where += 46 + name + extra + comment
-    if count not in (len(members), 0xFFFF):
-        raise OSError(f"central directory holds {len(members)} of {count} entries")
-    return members
-
-
-def read_member(url: str, member: Member) -> bytes:
-    """Read and unpack one member."""
-    head = read_range(url, member.offset, member.offset + 30)
-    name, extra = struct.unpack_from("<HH", head, 26)
-    begin = member.offset + 30 + name + extra
-    data = read_range(url, begin, begin + member.packed)
-    return data if member.method == 0 else zlib.decompressobj(-15).decompress(data)
-
-
 def section(elf: bytes, wanted: bytes) -> bytes:
     """Return a section of a 64-bit little-endian ELF file, ``b""`` if it has none of that name."""
     if elf[:6] != b"\x7fELF\x02\x01":
@@ -243,47 +197,21 @@ def measure_linalg(_: dict[str, Any]) -> dict[str, Any]:
             if not names:
                 continue
             file = names[0]
-            found = [m for m in central_directory(file["url"]) if m.name == LINALG]
+            archive = RemoteZip(file["url"], file.get("size"))
+            found = archive.named(LINALG)
             row: dict[str, Any] = {
                 "version": version,
                 "platform": f"linux-{machine}",
                 "file": file["filename"],
                 "sha256": file["hashes"]["sha256"],
                 "library": LINALG.rpartition("/")[2],
-                "present": bool(found),
+                "present": found is not None,
             }
-            if found:
-                row |= kernels_of(read_member(file["url"], found[0]))
+            if found is not None:
+                row |= kernels_of(archive.read(found))
             rows.append(row)
             print(row)
     return {"rows": rows}
-
-
-def metadata(file: dict[str, Any]) -> str:
-    """Return the METADATA of a wheel: its PEP 658 file, else read from the wheel."""
-    if file.get("core-metadata"):
-        try:
-            with urllib.request.urlopen(file["url"] + ".metadata", timeout=60) as answer:
-                return str(answer.read().decode())
-        except urllib.error.HTTPError as error:
-            if error.code != 404:
-                raise
-    for member in central_directory(file["url"]):
-        if member.name.endswith(".dist-info/METADATA") and member.name.count("/") == 1:
-            return read_member(file["url"], member).decode()
-    raise OSError("no METADATA in the wheel")
-
-
-def torch_specifier(text: str) -> str | None:
-    """Return the unconditional specifier on torch, or None if torch is not required."""
-    for line in email.parser.Parser().parsestr(text, headersonly=True).get_all("Requires-Dist", []):
-        try:
-            requirement = Requirement(line)
-        except InvalidRequirement:
-            continue
-        if requirement.name == "torch" and "extra" not in str(requirement.marker or ""):
-            return str(requirement.specifier)
-    return None
 
 
 def measure_pins(_: dict[str, Any]) -> dict[str, Any]:
@@ -308,6 +236,7 @@ PARTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "index": measure_index,
     "linalg": measure_linalg,
     "pins": measure_pins,
+    "contents": measure_contents,
 }
 
 
@@ -322,6 +251,7 @@ def render(state: dict[str, Any]) -> str:
             "index": flat,
             "linalg": state.get("linalg", {}).get("rows", []),
             "pins": state.get("pins", {}).get("rows", []),
+            "contents": state.get("contents", {}).get("rows", []),
         }
     )
 
@@ -341,6 +271,7 @@ def load(text: str) -> dict[str, Any]:
         "index": index,
         "linalg": {"rows": raw["linalg"]},
         "pins": {"rows": raw["pins"]},
+        "contents": {"rows": raw.get("contents", [])},
     }
 
 

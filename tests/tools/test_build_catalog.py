@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tools._assemble import Assembly, Part
 from tools._common import DATA, MEASURED, FloorError
+from tools._contents import Content
 from tools._facts import FACTS, Row, locked_wheel, places, read_row, sources, tag_names
+from tools._pypi import read_channel
 from tools._spans import spans
 from tools.measure_wheels import load, render
 
@@ -211,6 +215,74 @@ def test_wheel_tags() -> None:
     assert places(["manylinux_2_28_s390x", "win32"]) == ((), None, None)
     assert len(places(["any"])[0]) == 6
     assert tag_names("torch-2.9.0-cp313-cp313t-win_amd64.whl") == (("cp313t",), ["win_amd64"])
+    assert tag_names("xformers-0.0.35-cp39-abi3-win_amd64.whl")[0] == ("cp39-abi3",)
+    assert tag_names("x-1-cp310.cp39-abi3-win_amd64.whl")[0] == ("cp39-abi3", "cp310-abi3")
+
+
+@pytest.mark.parametrize(
+    ("package", "version", "cuda", "platform", "channel"),
+    [
+        ("torchvision", "0.14.1+cu117", None, "linux-x86_64", "cu117"),
+        ("torchvision", "0.14.1+cpu", None, "windows-x86_64", "cpu"),
+        ("torchvision", "0.8.2", None, "linux-x86_64", ""),
+        ("torchvision", "0.10.0", None, "linux-aarch64", "cpu"),
+        ("torchvision", "0.10.0+git1a2b", None, "linux-x86_64", ""),
+        ("torchvision", None, None, "linux-aarch64", ""),
+        ("torch", "1.1.0", "9.0.176", "linux-x86_64", "cu90"),
+        ("torch", "1.7.1", "10.2", "linux-x86_64", "cu102"),
+        ("torchdata", "0.11.0+cpu", None, "linux-x86_64", ""),
+    ],
+)
+def test_what_a_wheel_was_built_for(
+    package: str, version: str | None, cuda: str | None, platform: str, channel: str
+) -> None:
+    content = Content(package, "x-cp39-cp39-x.whl", "0", "", version, cuda)
+    assert read_channel(content, platform) == channel
+    assert read_channel(content._replace(file="x-py3-none-any.whl"), platform) == ""
+
+
+def test_a_wheel_goes_before_what_rows_tell() -> None:
+    """Facts pair torchvision 0.13.0 with torch 1.12.0; its wheels for ARM take any torch."""
+    catalog = load_catalog()
+    for version in ("0.13.0", "0.14.1"):
+        told = {
+            b.platform: b.requires_torch
+            for b in catalog.find("torchvision", version=version, home="pypi")
+        }
+        assert told["linux-aarch64"] == told["macos-arm64"] == ">=0"
+        assert (told["linux-x86_64"] or "").startswith("==1.1")
+    (build,) = catalog.find("torchvision", version="0.13.0", home="pypi", platform="linux-x86_64")
+    assert (build.channel, build.cuda) == ("cu102", "10.2")
+    assert "manylinux1_x86_64.whl sha256:" in build.source
+
+
+def test_contradicting_wheels_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = json.loads(MEASURED.read_text(encoding="utf-8"))
+    for row in state["contents"]:
+        if row[1] == "torchvision-0.16.0-cp310-cp310-manylinux1_x86_64.whl":
+            row[4] = "0.16.0+cu118"
+    measured = tmp_path / "measured.json"
+    measured.write_text(json.dumps(state))
+    assert run(facts_folder(), "--measured", measured, "--out", tmp_path / "out") == 0
+    assert "torchvision 0.16.0 linux-x86_64: cu121 or cu118?" in capsys.readouterr().out
+
+
+def test_stable_abi_in_rows_of_channels() -> None:
+    builds = load_catalog().find("xformers", version="0.0.33", home="channel")
+    assert {b.pythons for b in builds} == {("cp39-abi3",)}
+
+
+@pytest.mark.parametrize("script", ["build_catalog", "measure_wheels"])
+def test_scripts_run_from_any_folder(tmp_path: Path, script: str) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / f"{script}.py", "--help"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "usage:" in done.stdout
 
 
 def test_locked_wheels() -> None:

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+import random
 import struct
+import time
+import urllib.error
 import zipfile
+from email.message import Message
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tools._common import FloorError, table
+from tools._contents import (
+    NoMetadataError,
+    measure_contents,
+    metadata,
+    read_content,
+    torch_specifier,
+)
+from tools._zips import RemoteZip
 
-from tools import measure_wheels
+from tools import _contents, _zips, measure_wheels
 
 Entry = tuple[int, int, int]
 
@@ -67,31 +81,131 @@ def test_no_elf_is_refused() -> None:
         measure_wheels.kernels_of(b"MZ" + b"\0" * 100)
 
 
+class Host:
+    """Files by address, and the ranges that were asked for."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.asked: list[tuple[str, int, int]] = []
+
+    def read(self, url: str, start: int, end: int) -> bytes:
+        self.asked.append((url, start, end))
+        return self.files[url][start:end]
+
+
 @pytest.fixture
-def remote(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    files: dict[str, bytes] = {}
-    monkeypatch.setattr(measure_wheels, "size_of", lambda url: len(files[url]))
-    monkeypatch.setattr(measure_wheels, "read_range", lambda url, a, b: files[url][a:b])
-    return files
+def remote(monkeypatch: pytest.MonkeyPatch) -> Host:
+    host = Host()
+    monkeypatch.setattr(_zips, "size_of", lambda url: len(host.files[url]))
+    monkeypatch.setattr(_zips, "read_range", host.read)
+    return host
 
 
-def test_members_are_read_by_ranges(remote: dict[str, bytes]) -> None:
+def zipped(members: dict[str, bytes | str]) -> bytes:
     buffer = io.BytesIO()
-    text = "Metadata-Version: 2.1\nName: x\nRequires-Dist: torch (>=2.0)\n"
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("x/data.bin", bytes(range(256)) * 500)
-        archive.writestr("x-1.dist-info/METADATA", text)
-    remote["x"] = buffer.getvalue()
-    members = measure_wheels.central_directory("x")
-    assert [m.name for m in members] == ["x/data.bin", "x-1.dist-info/METADATA"]
-    assert measure_wheels.read_member("x", members[0]) == bytes(range(256)) * 500
-    assert measure_wheels.metadata({"url": "x"}) == text
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
 
 
-def test_no_zip_is_an_error(remote: dict[str, bytes]) -> None:
-    remote["x"] = b"no zip at all"
+METADATA = "Metadata-Version: 2.1\nName: x\nRequires-Dist: torch (>=2.0)\n"
+
+
+def test_members_are_read_by_ranges(remote: Host) -> None:
+    noise = random.Random(1).randbytes(200_000)
+    remote.files["x"] = zipped({"x/data.bin": noise, "x-1.dist-info/METADATA": METADATA})
+    archive = RemoteZip("x")
+    assert [m.name for m in archive.members] == ["x/data.bin", "x-1.dist-info/METADATA"]
+    assert metadata({"url": "x"}, archive) == METADATA
+    assert len(remote.asked) == 1, "the end of the file holds the directory and METADATA"
+    assert archive.read(archive.members[0]) == noise
+    assert len(remote.asked) == 2
+
+
+def test_a_long_extra_field_is_read_to_its_end(
+    remote: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_zips, "SLACK", -20)
+    noise = random.Random(1).randbytes(200_000)
+    remote.files["x"] = zipped({"data": noise})
+    archive = RemoteZip("x", len(remote.files["x"]))
+    assert archive.read(archive.members[0]) == noise
+
+
+def test_no_zip_is_an_error(remote: Host) -> None:
+    remote.files["x"] = b"no zip at all"
     with pytest.raises(OSError, match="end of central directory"):
-        measure_wheels.central_directory("x")
+        RemoteZip("x")
+
+
+def test_no_metadata_is_an_error(remote: Host) -> None:
+    remote.files["x"] = zipped({"torch-1.7.0.dist.info/METADATA": METADATA})
+    with pytest.raises(NoMetadataError):
+        metadata({"url": "x"})
+
+
+def listed(name: str, data: bytes) -> dict[str, Any]:
+    digest = hashlib.sha256(data).hexdigest()
+    return {"filename": name, "url": name, "size": len(data), "hashes": {"sha256": digest}}
+
+
+@pytest.mark.parametrize(
+    ("members", "told"),
+    [
+        (
+            {"vision/version.py": "__version__ = '1+cu117'\ncuda = '11.7'\n", "D": "torch"},
+            (">=0", "1+cu117", "11.7"),
+        ),
+        ({"vision/version.py": "__version__: str = '1'\n", "D": "numpy"}, ("", "1", None)),
+        ({"vision/version.py": "cuda = check()\n", "D": "torch==2"}, ("==2", None, None)),
+        ({"D": "torch; extra == 'x'"}, ("", None, None)),
+        ({"vision/version.py": "__version__ = '1'\n"}, (None, "1", None)),
+    ],
+)
+def test_what_a_wheel_says(remote: Host, members: dict[str, str], told: tuple[Any, ...]) -> None:
+    files: dict[str, bytes | str] = {k: v for k, v in members.items() if k != "D"}
+    if "D" in members:
+        files["vision-1.dist-info/METADATA"] = f"Name: vision\nRequires-Dist: {members['D']}\n"
+    remote.files["w.whl"] = zipped(files)
+    content = read_content("vision", listed("w.whl", remote.files["w.whl"]))
+    assert (content.requires_torch, content.version, content.cuda) == told
+
+
+def test_one_wheel_a_version_and_platform_is_read_once(
+    remote: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"torchvision-9.0-cp3{n}-cp3{n}-win_amd64.whl" for n in (10, 11)]
+    data = zipped({"torchvision-9.0.dist-info/METADATA": METADATA})
+    remote.files |= dict.fromkeys(names, data)
+    page = {"files": [listed(name, data) for name in names]}
+    monkeypatch.setattr(_contents, "project_files", lambda name: page)
+    monkeypatch.setattr(_contents, "PACKAGES", ("torchvision",))
+    digest = page["files"][0]["hashes"]["sha256"]
+    files = [[names[0], digest, "", "bad", None], [names[1], digest, "", False, None]]
+    state: dict[str, Any] = {"index": {"torchvision": {"files": files}}}
+    found = measure_contents(state)
+    assert found["rows"] == [["torchvision", names[1], digest, ">=2.0", None, None]]
+    remote.asked.clear()
+    assert measure_contents({**state, "contents": found}) == found
+    assert remote.asked == []
+    other = [[name, "0" * 64, *rest] for name, _, *rest in files]
+    with pytest.raises(OSError, match="measure index again"):
+        measure_contents({"index": {"torchvision": {"files": other}}})
+
+
+def test_a_busy_host_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = [503, 429, 404]
+    pauses: list[float] = []
+
+    def busy(package: str, file: dict[str, Any]) -> Any:
+        raise urllib.error.HTTPError("x", codes.pop(0), "", Message(), None)
+
+    monkeypatch.setattr(_contents, "read_content", busy)
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        _contents.patiently("x", {})
+    assert pauses == [2, 4]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +221,7 @@ def test_no_zip_is_an_error(remote: dict[str, bytes]) -> None:
 )
 def test_torch_specifier(lines: list[str], specifier: str | None) -> None:
     text = "Metadata-Version: 2.1\n" + "".join(f"Requires-Dist: {line}\n" for line in lines)
-    assert measure_wheels.torch_specifier(text) == specifier
+    assert torch_specifier(text) == specifier
 
 
 def test_an_empty_index_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -130,9 +130,6 @@ def python_fits(build: Build, python: Python | None) -> tuple[bool, bool]:
             break
     if fits:
         return True, inferred
-    if build.package == "xformers" and "cp39" in build.pythons and not python.free_threaded:
-        # Its wheels are cp39-abi3, which a list of Python tags alone does not tell.
-        return python.minor >= 9, True
     if not build.pythons and not build.pythons_inferred:
         return True, True
     return False, build.home == "channel" and not _outside(build, python)
