@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from torchpin.documents.base import Document, Edit, Span, apply_edits
 from torchpin.errors import RewriteError
+from torchpin.rewrite.link_pages import link_page_fix
 from torchpin.rewrite.plan import index_fix, plan_fix
 from torchpin.rewrite.requirements import whole_line
 from torchpin.rules.context import Context, Way
@@ -63,6 +64,8 @@ class Maker:
                 continue
             if finding.code in INDEX:
                 fix = index_fix(way, self.context, self.policy)
+            elif finding.code == "TP402" and self._codes(way) == {"TP402"}:
+                fix = link_page_fix(way, self.context) or self._planned(number, way)
             else:
                 fix = self._planned(number, way)
             if fix is not None:
@@ -71,14 +74,17 @@ class Maker:
 
     def _planned(self, number: int, way: Way) -> Fix | None:
         if number not in self._plans:
-            paths = {document.path for document in way.install.documents}
-            codes = {
-                one.code
-                for one in self.findings
-                if one.code in PLANNED and one.severity != INFO and one.path in paths
-            }
-            self._plans[number] = plan_fix(way, self.context, self.policy, codes)
+            self._plans[number] = plan_fix(way, self.context, self.policy, self._codes(way))
         return self._plans[number]
+
+    def _codes(self, way: Way) -> set[str]:
+        """Return the codes of the findings that a plan of the way is to mend."""
+        paths = {document.path for document in way.install.documents}
+        return {
+            one.code
+            for one in self.findings
+            if one.code in PLANNED and one.severity != INFO and one.path in paths
+        }
 
 
 def drop_label(finding: Finding) -> Fix | None:

@@ -202,13 +202,18 @@ class LegacyFindLinks(Rule):
 
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
         """Yield legacy link pages."""
+        unknown = dict.fromkeys(
+            one.selection.package
+            for _, one in context.pairs(way)
+            if one.selection.status == "unknown"
+        )
+        untold = f", and whether it holds {', '.join(unknown)} is not known" if unknown else ""
         for index in written(way):
             if index.kind.kind == "legacy" and index.document and index.line:
                 yield self.finding(
                     index.document,
                     index.line.url_span,
-                    "this link page is not kept up, and what it holds is not judged: "
-                    "name the channel's index instead",
+                    f"this link page is not kept up{untold}: name the channel's index instead",
                     because=(
                         Because(
                             "current install commands name an index of one channel",
