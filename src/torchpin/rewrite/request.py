@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FAMILY
-from torchpin.documents.base import line_starts, position
+from torchpin.documents.base import Document, line_starts, position
 from torchpin.documents.pins import exact_version
 from torchpin.fleet.model import Target
 from torchpin.resolve.model import Origin, Request, Want
@@ -120,9 +121,22 @@ def has_family(judged_set: JudgedSet) -> bool:
 
 def wants_of(way: Way, context: Context, *, soften: bool) -> tuple[Want, ...]:
     """Return what the plan must hold: exact pins may move, ranges bind unless ``soften``."""
-    wants: list[Want] = []
+    placed = (*way.install.requirements, *way.install.constraints)
+    return wants_from(way.install.root, family_declarations(way), placed, context, soften=soften)
+
+
+def wants_from(
+    root: Document,
+    family: Iterable[Placed],
+    everything: Iterable[Placed],
+    context: Context,
+    *,
+    soften: bool,
+) -> tuple[Want, ...]:
+    """Return the wants of some declarations; ``everything`` may hold packages that pin torch."""
+    wants: dict[Want, None] = {}
     pinned: set[str] = set()
-    for placed in family_declarations(way):
+    for placed in family:
         declaration = placed.declaration
         if declaration.url is not None or not declaration.valid:
             continue
@@ -136,16 +150,17 @@ def wants_of(way: Way, context: Context, *, soften: bool) -> tuple[Want, ...]:
                 specifier, soft = f"~={DEV.sub('', pin[0])}", False
         else:
             specifier, soft = public_specifier(declaration.specifier), soften
-        wants.append(Want(declaration.name, specifier, origin_of(placed), soft))
+        wants[Want(declaration.name, specifier, origin_of(placed), soft)] = None
     if not any(want.package == "torch" for want in wants):
-        wants.insert(0, Want("torch", "", Origin(way.install.root.path, 1, "torch (implied)")))
-    for placed in (*way.install.requirements, *way.install.constraints):
+        implied = Want("torch", "", Origin(root.path, 1, "torch (implied)"))
+        wants = {implied: None, **wants}
+    for placed in everything:
         pin = exact_version(placed.declaration.specifier)
         if pin is None or placed.declaration.name in FAMILY:
             continue
         needs = context.catalog.pins(placed.declaration.name, pin[0])
         if needs:
-            wants.append(Want("torch", needs, origin_of(placed)))
+            wants[Want("torch", needs, origin_of(placed))] = None
     return tuple(wants)
 
 

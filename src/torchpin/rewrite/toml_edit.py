@@ -1,0 +1,229 @@
+"""Structural edits of a TOML text as splices: nothing but the inserted text moves.
+
+Positions come from ``documents.toml_spans``. Every function returns edits of the text it was given;
+``apply`` makes the new text, from which the next edit starts. What a shape does not allow raises
+``ShapeError``: the caller then says what to change instead of changing it. (The structural edits of
+TOML libraries are not used: several shapes come out corrupt, and line ends change.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from torchpin.documents.base import Edit, Span, apply_edits
+from torchpin.documents.toml_spans import Header, Node, Spans, scan
+
+BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class ShapeError(ValueError):
+    """The file is laid out in a way that cannot be extended by a plain insertion."""
+
+
+class TomlText:
+    """A TOML text under edit."""
+
+    def __init__(self, text: str, newline: str) -> None:
+        self.text = text
+        self.newline = newline
+        self.spans: Spans = scan(text)
+
+    def apply(self, edits: Sequence[Edit]) -> None:
+        """Make edits and scan the new text.
+
+        Raises:
+            ShapeError: the result is no TOML.
+        """
+        if not edits:
+            return
+        self.text = apply_edits(self.text, tuple(edits))
+        try:
+            self.spans = scan(self.text)
+        except ValueError as error:
+            raise ShapeError(f"the edit would break the file: {error}") from error
+
+    # -- looking
+
+    def header(self, *path: str) -> Header | None:
+        """Return the first plain header of a table."""
+        for header in self.spans.headers:
+            if header.path == path and not header.array:
+                return header
+        return None
+
+    def family_end(self, *prefix: str) -> int | None:
+        """Return the end of the last table whose path begins with ``prefix``."""
+        ends = [one.body_end for one in self.spans.headers if one.path[: len(prefix)] == prefix]
+        return max(ends, default=None)
+
+    # -- changing
+
+    def set_key(self, path: tuple[str, ...], key: str, value: str) -> None:
+        """Set ``path.key = value`` (TOML text), however the table is written.
+
+        Raises:
+            ShapeError: the table is made in a way that cannot be extended.
+        """
+        node = self.spans.find(*path)
+        have = node.child(key) if node is not None else None
+        if have is not None and have.start >= 0 and have.kind not in ("table", "tables"):
+            self.apply([Edit(have.span, value)])
+            return
+        if have is not None:
+            raise ShapeError(f"{'.'.join((*path, key))} is a table of its own")
+        line = f"{quoted(key)} = {value}"
+        header = self.header(*path)
+        if header is not None:
+            self.apply([self._line(header.body_end, line)])
+        elif node is not None and node.kind == "inline":
+            self.apply([self._into_inline(node, line)])
+        elif node is not None and node.entries:
+            self._beside_dotted(path, node, key, value)
+        elif node is not None and node.kind == "tables":
+            raise ShapeError(f"{'.'.join(path)} is an array of tables")
+        else:
+            self.append_table([f"[{dotted(path)}]", line], path)
+
+    def append_table(self, lines: list[str], path: tuple[str, ...]) -> None:
+        """Insert a new table behind the tables that it belongs to, else at the end."""
+        parent = path[:-1]
+        at = None
+        for size in range(len(path), 1, -1):
+            at = self.family_end(*path[:size])
+            if at is not None:
+                break
+        node = self.spans.find(*parent)
+        if node is not None and node.kind == "inline":
+            raise ShapeError(f"{'.'.join(parent)} is an inline table")
+        at = len(self.text) if at is None else at
+        before = "" if at == 0 else self.newline
+        if at > 0 and self.text[at - 1] not in "\r\n":
+            before = self.newline * 2
+        body = self.newline.join(lines) + self.newline
+        after = self.newline if at < len(self.text) and not self._blank(at) else ""
+        self.apply([Edit(Span(at, at), before + body + after)])
+
+    def append_item(self, path: tuple[str | int, ...], item: str) -> None:
+        """Append an item to an array; its layout (one line, or one item a line) is kept.
+
+        Raises:
+            ShapeError: there is no such array.
+        """
+        node = self.spans.find(*path)
+        if node is None or node.kind != "array" or node.inner is None:
+            raise ShapeError(f"{'.'.join(map(str, path))} is no array")
+        items = node.items or []
+        if not items:
+            self.apply([Edit(node.inner, item)])
+            return
+        last = items[-1]
+        tail = self.text[last.end : node.inner.end]
+        comma = re.match(r"\s*,", tail)
+        line_start = max(self.text.rfind("\n", 0, last.start), self.text.rfind("\r", 0, last.start))
+        lead = self.text[line_start + 1 : last.start]
+        if lead.strip() == "" and line_start >= node.start:
+            separator = self.newline + lead
+            at = last.end + (comma.end() if comma else 0)
+            if not comma:
+                self.apply([Edit(Span(at, at), ",")])
+                node = self.spans.find(*path)
+                assert node is not None
+                assert node.items
+                at = node.items[-1].end + 1
+            at = self._line_end(at, node)
+            self.apply([Edit(Span(at, at), f"{separator}{item},")])
+            return
+        at = last.end
+        self.apply([Edit(Span(at, at), f", {item}")])
+
+    def _line_end(self, at: int, node: Node) -> int:
+        """Return the end of the line that ``at`` is on, comment included, inside of the array."""
+        match = re.compile(r"[ \t]*(#[^\r\n]*)?").match(self.text, at)
+        end = match.end() if match else at
+        return end if match and match.group(1) else at
+
+    def _line(self, at: int, line: str) -> Edit:
+        before = "" if at == 0 or self.text[at - 1] in "\r\n" else self.newline
+        return Edit(Span(at, at), f"{before}{line}{self.newline}")
+
+    def _blank(self, at: int) -> bool:
+        """True if the text at ``at`` begins with an empty line (or is at its end)."""
+        return re.compile(r"[ \t]*(\r?\n|$)").match(self.text, at) is not None
+
+    def _into_inline(self, node: Node, entry: str) -> Edit:
+        assert node.inner is not None
+        inside = self.text[node.inner.start : node.inner.end]
+        if not inside.strip():
+            return Edit(node.inner, f" {entry} ")
+        if "\n" in inside or "#" in inside:
+            raise ShapeError("an inline table over several lines")
+        at = node.inner.start + len(inside.rstrip())
+        comma = "" if inside.rstrip().endswith(",") else ","
+        return Edit(Span(at, at), f"{comma} {entry}")
+
+    def _beside_dotted(self, path: tuple[str, ...], node: Node, key: str, value: str) -> None:
+        """Add a dotted key (``sources.b``) behind the last one of the same table.
+
+        The prefix is written as the neighbour writes it.
+        """
+        children = [child for child in (node.entries or {}).values() if child.entry is not None]
+        places = [child for child in children if child.key is not None and child.kind != "table"]
+        if not places:
+            self._into_sub_tables(path, key, value)
+            return
+        last = max(places, key=lambda child: child.end)
+        assert last.entry is not None
+        assert last.key is not None
+        prefix = self.text[last.entry.start : last.key.start]
+        if not prefix.strip():
+            raise ShapeError(f"{'.'.join(path)} has keys but no header")
+        line_end = re.compile(r"[^\r\n]*").match(self.text, last.end)
+        at = line_end.end() if line_end else last.end
+        lead_from = max(
+            self.text.rfind("\n", 0, last.entry.start), self.text.rfind("\r", 0, last.entry.start)
+        )
+        lead = self.text[lead_from + 1 : last.entry.start]
+        if lead.strip():
+            raise ShapeError(f"{'.'.join(path)} stands in an inline table")
+        line = f"{self.newline}{lead}{prefix}{quoted(key)} = {value}"
+        self.apply([Edit(Span(at, at), line)])
+
+    def _into_sub_tables(self, path: tuple[str, ...], key: str, value: str) -> None:
+        """``[tool.uv.sources.a]`` tables only: a header of the parent may be added before them."""
+        first = min(
+            (one for one in self.spans.headers if one.path[: len(path)] == path),
+            key=lambda one: one.span.start,
+            default=None,
+        )
+        if first is None:
+            raise ShapeError(f"{'.'.join(path)} cannot be found")
+        start = max(
+            self.text.rfind("\n", 0, first.span.start), self.text.rfind("\r", 0, first.span.start)
+        )
+        text = f"[{dotted(path)}]{self.newline}{quoted(key)} = {value}{self.newline}{self.newline}"
+        self.apply([Edit(Span(start + 1, start + 1), text)])
+
+
+def quoted(key: str) -> str:
+    """Return a key as TOML writes it: bare where it can be."""
+    return key if BARE.fullmatch(key) else text_of(key)
+
+
+def dotted(path: tuple[str, ...]) -> str:
+    """Return a table's path as its header writes it."""
+    return ".".join(quoted(part) for part in path)
+
+
+def text_of(value: str) -> str:
+    """Return a string as TOML text."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    if any(ord(char) < 32 for char in escaped):
+        raise ShapeError("a value with control characters")
+    return f'"{escaped}"'
+
+
+def inline(**entries: str) -> str:
+    """Return an inline table of strings: ``{ index = "pytorch-cu126", marker = "…" }``."""
+    listed = ", ".join(f"{key} = {text_of(value)}" for key, value in entries.items() if value)
+    return f"{{ {listed} }}"
