@@ -171,7 +171,7 @@ class NoSuchVersion(MissRule):
         exists = context.catalog.existence("torch", pin[0]).exists
         partners = context.catalog.partners(pin[0], package) if exists else ()
         if partners:
-            told = f"torch {pin[0]} goes with {package} {partners[0]}"
+            told = f"torch {pin[0]} goes with {package} {' or '.join(partners[:3])}"
             grounds.append(Because(told, MEASURED, "METADATA of the wheels"))
         return grounds
 

@@ -42,7 +42,7 @@ def partner_of(context: Context, torch: str, package: str) -> list[Because]:
     partners = context.catalog.partners(torch, package)
     if not partners:
         return []
-    text = f"torch {torch} goes with {package} {partners[0]}"
+    text = f"torch {torch} goes with {package} {' or '.join(partners[:3])}"
     return [Because(text, MEASURED, "METADATA of the wheels")]
 
 
