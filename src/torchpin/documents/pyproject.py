@@ -10,7 +10,7 @@ from torchpin.documents.base import Document, Include, Problem, Span
 from torchpin.documents.manifest import Manifest
 from torchpin.documents.project import Project, Table
 from torchpin.documents.toml_view import Read, View, read_toml
-from torchpin.documents.uv_manifest import read_uv
+from torchpin.documents.uv_manifest import PROJECT_ONLY, read_uv
 
 
 def read_pyproject(path: str, data: bytes) -> Document:
@@ -65,7 +65,13 @@ def read_uv_toml(path: str, data: bytes) -> Document:
     manifest = Manifest(read.text)
     if read.problem is not None:
         manifest.problems.append(read.problem)
-    read_uv(manifest, View(read.data, read.spans.root, "", read.text, manifest.problems))
+    root = View(read.data, read.spans.root, "", read.text, manifest.problems)
+    read_uv(manifest, root)
+    for key in PROJECT_ONLY:
+        view = root.get(key)
+        if view is not None:
+            message = f"uv refuses {key} in a uv.toml: it belongs in a pyproject.toml"
+            manifest.problem(message, view.key, "option")
     return _document(path, "uv.toml", read, manifest, "uv", False)
 
 

@@ -21,6 +21,11 @@ PIP_SETTINGS = (
     "no-index", "exclude-newer", "python-platform", "python-version", "python", "extra", "group",
     "all-extras", "universal",
 )  # fmt: skip
+PROJECT_ONLY = (
+    "conflicts", "default-groups", "dependency-groups", "dev-dependencies", "environments",
+    "managed", "package", "required-environments", "sources", "workspace",
+)  # fmt: skip
+"""Keys that uv (0.13.9) refuses in a ``uv.toml``."""
 _SCOPES = (
     ("constraint-dependencies", "constraint"),
     ("override-dependencies", "override"),
