@@ -67,6 +67,8 @@ class Install(NamedTuple):
     """Dependency groups that are enabled, the default ones included."""
     siblings: tuple[Document, ...] = ()
     """Manifests of the workspace that are locked together with the root (the root excluded)."""
+    private: tuple[tuple[str, str], ...] = ()
+    """What the profile says about URLs, for the indexes that only sources name."""
     """Missing includes and the like: document, message, offset."""
 
 

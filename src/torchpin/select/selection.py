@@ -61,6 +61,10 @@ def select(install: Install, target: Target, catalog: Facts) -> SelectedSet:
     Packages that the install declares come in the order of declaration, torch last if only
     another package needs it.
     """
+    if install.root.kind == "pyproject" and install.client == "uv" and install.lock is None:
+        from torchpin.select.uv_project import select_uv_project
+
+        return select_uv_project(install, target, catalog)
     asks = gather(install, target, catalog)
     options = {
         name: _options(ask, install, target, catalog)

@@ -1,0 +1,432 @@
+"""How uv divides a universal resolution: environments as sets of cells, and the rules of forking.
+
+uv computes with markers symbolically. Here a marker is the set of cells of a finite grid (system ×
+machine × implementation × Python) in which it holds, as the bits of an integer, so that *disjoint*,
+*and* and *not* are operations on integers. The grid has a value for each literal that any marker of
+the project names, for everything that wheel tags name, and one more for all the rest; within a
+cell no marker of the project changes its answer, so the grid says what the algebra says.
+
+The rules are those of ``uv-resolver/src/resolver/{mod,environment}.rs`` (``Forks``, ``Fork``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from packaging.version import Version
+
+from torchpin.fleet.model import Target
+from torchpin.select.environments import marker_environment
+from torchpin.select.model import Placed, PlacedIndex
+from torchpin.select.pools import Candidate
+
+_SYSTEMS = {
+    "linux": ("posix", "Linux"),
+    "darwin": ("posix", "Darwin"),
+    "win32": ("nt", "Windows"),
+}
+_MACHINES = ("x86_64", "aarch64", "arm64", "AMD64", "ARM64", "x86")
+_IMPLEMENTATIONS = {"CPython": "cpython", "PyPy": "pypy"}
+_OTHER = "other"
+_MINORS = (0, *range(6, 20))
+"""Minor versions of Python 3 with a cell of their own; 3.0 stands for all that is older."""
+_VARIABLES = re.compile(
+    r"\b(?:os[._]name|sys[._]platform|platform[._]machine|platform[._]system|"
+    r"platform[._]python_implementation|python_implementation|implementation_name|"
+    r"implementation_version|python_version|python_full_version|platform[._]release|"
+    r"platform[._]version|extras?|dependency_groups)\b"
+)
+_STRING = re.compile(r"\"([^\"]*)\"|'([^']*)'")
+_COMPARED = re.compile(
+    r"python_(?:full_)?version\s*(===|==|!=|<=|>=|~=|<|>)\s*[\"']([^\"']*)[\"']"
+    r"|[\"']([^\"']*)[\"']\s*(===|==|!=|<=|>=|~=|<|>)\s*python_(?:full_)?version"
+)
+_SPECIFIER = re.compile(r"(===|==|!=|<=|>=|~=|<|>)\s*(\d[\w.*]*)")
+
+
+class UnknownMarkerError(Exception):
+    """A marker whose answer cannot be known: its text is the argument."""
+
+
+class Grid:
+    """The environments that the markers of a project can tell apart."""
+
+    def __init__(self, markers: Iterable[str], specifiers: Iterable[str] = ()) -> None:
+        texts = [*markers]
+        systems = dict(_SYSTEMS)
+        machines = dict.fromkeys(_MACHINES)
+        points = {Version(f"3.{minor}") for minor in _MINORS}
+        for text in texts:
+            literals = [m[1] or m[2] or "" for m in _STRING.finditer(text)]
+            if re.search(r"sys[._]platform", text):
+                known = {lit: (_OTHER, _OTHER) for lit in literals if re.fullmatch(r"\w+", lit)}
+                systems = {**known, **systems}
+            if re.search(r"platform[._]machine", text):
+                machines.update(dict.fromkeys(lit for lit in literals if lit))
+            for match in _COMPARED.finditer(text):
+                points |= _points(match[1] or match[4], match[2] or match[3])
+        for text in specifiers:
+            for match in _SPECIFIER.finditer(text):
+                points |= _points(match[1], match[2])
+        self._systems = {**systems, _OTHER: (_OTHER, _OTHER)}
+        self._machines = (*machines, _OTHER)
+        self.points = tuple(sorted(points))
+        sizes = (len(self._systems), len(self._machines), 2, len(self.points))
+        self.all = (1 << (sizes[0] * sizes[1] * sizes[2] * sizes[3])) - 1
+        self._bits = self._make_bits(sizes)
+        self._masks: dict[tuple[str, str], int] = {}
+
+    def _make_bits(self, sizes: tuple[int, int, int, int]) -> tuple[list[int], ...]:
+        """Return for each variable and value the cells that have it."""
+        out: list[list[int]] = []
+        for at, size in enumerate(sizes):
+            below = 1
+            for other in sizes[at + 1 :]:
+                below *= other
+            block = (1 << below) - 1
+            period = below * size
+            count = self.all.bit_length() // period
+            repeat = sum(1 << (period * n) for n in range(count))
+            out.append([(block << (below * value)) * repeat for value in range(size)])
+        return tuple(out)
+
+    def system(self, name: str) -> int:
+        """Return the cells of a ``sys_platform``."""
+        return self._bits[0][list(self._systems).index(name)]
+
+    def machine(self, name: str) -> int:
+        """Return the cells of a ``platform_machine``."""
+        return self._bits[1][self._machines.index(name)]
+
+    @property
+    def cpython(self) -> int:
+        """The cells of CPython."""
+        return self._bits[2][0]
+
+    def pythons(self, low: int, high: int) -> int:
+        """Return the cells of the Pythons from one point to before another."""
+        mask = 0
+        for bits in self._bits[3][low:high]:
+            mask |= bits
+        return mask
+
+    def minor(self, minor: int) -> int:
+        """Return the cells of Python 3.``minor``."""
+        mask = 0
+        for at, point in enumerate(self.points):
+            if point.release[1] == minor if len(point.release) > 1 else minor == 0:
+                mask |= self._bits[3][at]
+        return mask
+
+    def bounds(self, mask: int) -> tuple[int, int] | None:
+        """Return the points between which the Pythons of ``mask`` lie; None if it has no bound."""
+        present = [at for at, bits in enumerate(self._bits[3]) if bits & mask]
+        if not present:
+            return None
+        low, high = present[0], present[-1] + 1
+        return None if (low, high) == (0, len(self.points)) else (low, high)
+
+    def bounds_of(self, specifier: str) -> tuple[int, int]:
+        """Return the points between which a ``requires-python`` lies.
+
+        Raises:
+            UnknownMarkerError: it cannot be parsed, or admits no Python.
+        """
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        try:
+            parsed = SpecifierSet(specifier)
+        except InvalidSpecifier:
+            raise UnknownMarkerError(specifier) from None
+        inside = [
+            at for at, point in enumerate(self.points) if parsed.contains(point, prereleases=True)
+        ]
+        if not inside:
+            raise UnknownMarkerError(specifier)
+        return inside[0], inside[-1] + 1
+
+    def mask(self, marker: str | None, extra: str = "") -> int:
+        """Return the cells in which ``marker`` holds while ``extra`` is enabled.
+
+        Raises:
+            UnknownMarkerError: it cannot be parsed, or depends on more than the grid knows.
+        """
+        if marker is None or not marker.strip():
+            return self.all
+        key = (marker, extra)
+        if key not in self._masks:
+            self._masks[key] = self._evaluate(marker, extra)
+        return self._masks[key]
+
+    def _evaluate(self, marker: str, extra: str) -> int:
+        from packaging.markers import InvalidMarker, Marker
+
+        try:
+            parsed = Marker(marker)
+        except InvalidMarker:
+            raise UnknownMarkerError(marker) from None
+        used = {name.replace(".", "_") for name in _VARIABLES.findall(_STRING.sub("", marker))}
+        if used & {"platform_release", "platform_version", "extras", "dependency_groups"}:
+            raise UnknownMarkerError(marker)
+        systems = list(self._systems.items())
+        axes = (
+            range(len(systems))
+            if used & {"os_name", "sys_platform", "platform_system"}
+            else range(1),
+            range(len(self._machines)) if "platform_machine" in used else range(1),
+            range(2) if any("implementation" in name for name in used) else range(1),
+            range(len(self.points))
+            if used & {"python_version", "python_full_version", "implementation_version"}
+            else range(1),
+        )
+        mask = 0
+        for s in axes[0]:
+            name, (os_name, system) = systems[s]
+            for m in axes[1]:
+                for i in axes[2]:
+                    implementation = list(_IMPLEMENTATIONS)[i]
+                    for p in axes[3]:
+                        values = _values(self.points[p])
+                        values |= {
+                            "os_name": os_name,
+                            "sys_platform": name,
+                            "platform_system": system,
+                            "platform_machine": self._machines[m],
+                            "platform_python_implementation": implementation,
+                            "implementation_name": _IMPLEMENTATIONS[implementation],
+                            "extra": extra,
+                        }
+                        if parsed.evaluate(values):
+                            mask |= self._cells(axes, (s, m, i, p))
+        return mask
+
+    def _cells(self, axes: tuple[range, ...], at: tuple[int, ...]) -> int:
+        mask = self.all
+        for axis, value, bits in zip(axes, at, self._bits, strict=True):
+            if len(axis) > 1:
+                mask &= bits[value]
+        return mask
+
+    def target(self, target: Target) -> int:
+        """Return the cells of a target; of every Python if it declares none."""
+        values = marker_environment(target)
+        machine = values["platform_machine"]
+        mask = self.system(values["sys_platform"]) & self.machine(machine) & self.cpython
+        return mask if target.python is None else mask & self.minor(target.python.minor)
+
+
+def _points(operator: str, text: str) -> set[Version]:
+    """Return the Pythons at which a comparison changes its answer."""
+    found = re.match(r"3(?:\.(\d+)(?:\.(\d+))?)?", text)
+    if found is None or found[1] is None:
+        return set()
+    minor, patch = int(found[1]), found[2]
+    points = {Version(f"3.{minor}"), Version(f"3.{minor + 1}")}
+    exact = not text.endswith("*") and operator in (">", "<=", "==", "!=", "===")
+    if patch is not None or exact:
+        points |= {Version(f"3.{minor}.{n}") for n in (int(patch or 0), int(patch or 0) + 1) if n}
+    return points
+
+
+def _values(point: Version) -> dict[str, str]:
+    release = (*point.release, 0, 0)[:3]
+    full = ".".join(str(part) for part in release)
+    return {
+        "python_version": f"{release[0]}.{release[1]}",
+        "python_full_version": full,
+        "implementation_version": full,
+        "platform_release": "",
+        "platform_version": "",
+    }
+
+
+# -- environments of forks
+
+Item = tuple[str, str, str]
+"""Member of a conflict: package, ``extra`` or ``group``, name."""
+
+
+class Environment(NamedTuple):
+    """What one fork is for (``ResolverEnvironment``)."""
+
+    mask: int
+    include: frozenset[Item] = frozenset()
+    exclude: frozenset[Item] = frozenset()
+    words: tuple[str, ...] = ()
+    """The markers that made it, for messages."""
+
+    def narrow(self, mask: int, words: str) -> Environment:
+        """Return the part of it that lies in ``mask``."""
+        return self._replace(mask=self.mask & mask, words=(*self.words, words))
+
+    def filter(self, include: Sequence[Item], exclude: Sequence[Item]) -> Environment | None:
+        """Return it with more items in and out; None if that is impossible."""
+        inside, outside = self.include | set(include), self.exclude | set(exclude)
+        return None if inside & outside else self._replace(include=inside, exclude=outside)
+
+    def admits(self, item: Item | None) -> bool:
+        """Return whether an extra or group is not excluded."""
+        return item is None or item not in self.exclude
+
+    @property
+    def text(self) -> str:
+        """For messages: ``where sys_platform == 'linux', with extra cu126``."""
+        parts = []
+        if self.words:
+            parts.append("where " + " and ".join(dict.fromkeys(self.words)))
+        if self.include:
+            parts.append("with " + " and ".join(f"{k} {n}" for _, k, n in sorted(self.include)))
+        elif self.exclude:
+            parts.append("without " + " and ".join(f"{k} {n}" for _, k, n in sorted(self.exclude)))
+        return ", ".join(parts)
+
+
+class Need(NamedTuple):
+    """One lowered requirement: what a unit asks of a package under a marker."""
+
+    name: str
+    mask: int
+    words: str
+    """The marker as text; ``""`` if it always holds."""
+    specifier: str
+    source: PlacedIndex | None
+    """The index that a source pins it to."""
+    placed: Placed | None
+    item: Item | None = None
+    """The extra or group that its source is for."""
+    unit: tuple[str, str, str] | None = None
+    """For the parts of a project: which one; ``(PROJECT, "extra", NAME)`` or with ``""``."""
+    problem: str = ""
+    """Why it cannot be known what it asks for: ``it comes from a git source`` …"""
+    accepts: Candidate | None = None
+    """A companion whose METADATA is not known: what it accepts decides, not the specifier."""
+
+    @property
+    def part(self) -> Item | None:
+        """The extra or group of the project that it is; None for packages and the base."""
+        return self.unit if self.unit is not None and self.unit[1] else None
+
+
+class Fork:
+    """One list of requirements without two that exclude each other (uv's ``Fork``)."""
+
+    def __init__(self, environment: Environment, needs: Sequence[Need] = ()) -> None:
+        self.environment = environment
+        self.needs = list(needs)
+
+    def add(self, need: Need) -> None:
+        """Take in a requirement."""
+        self.needs.append(need)
+
+    def narrowed(self, environment: Environment) -> Fork:
+        """Return it in a narrower environment, without what no longer applies."""
+        return Fork(environment, [n for n in self.needs if n.mask & environment.mask])
+
+    def filtered(self, include: Sequence[Item], exclude: Sequence[Item]) -> Fork | None:
+        """Return it with extras and groups in and out; None if that is impossible."""
+        environment = self.environment.filter(include, exclude)
+        if environment is None:
+            return None
+        return Fork(environment, [n for n in self.needs if environment.admits(n.part)])
+
+
+def fork(
+    needs: Sequence[Need],
+    environment: Environment,
+    python: tuple[int, int],
+    conflicts: Sequence[frozenset[Item]],
+    grid: Grid,
+) -> list[Fork]:
+    """Divide requirements of one unit into forks, as ``ForkedDependencies::fork`` does.
+
+    A package with one requirement does not fork, unless its marker raises the lowest Python; two
+    with the same marker do not either. ``python`` are the bounds of the fork's ``requires-python``.
+    """
+    by_name: dict[str, list[Need]] = {}
+    for need in needs:
+        by_name.setdefault(need.name, []).append(need)
+    python_mask = grid.pythons(*python)
+    forks = [Fork(environment)]
+    for name in sorted(by_name):
+        group = by_name[name]
+        first = group[0].mask
+        if all(need.mask == first for need in group) and not _raises(first, python, grid):
+            for need in group:
+                for one in forks:
+                    if need.mask & one.environment.mask:
+                        one.add(need)
+            continue
+        for need in group:
+            forks = _fork_on(need, forks, environment, python_mask, grid)
+    for members in conflicts:
+        forks = _fork_conflict(members, forks, conflicts)
+    return forks
+
+
+def _raises(mask: int, python: tuple[int, int], grid: Grid) -> bool:
+    bounds = grid.bounds(mask)
+    return bounds is not None and bounds[0] > python[0]
+
+
+def _fork_on(
+    need: Need, forks: list[Fork], environment: Environment, python_mask: int, grid: Grid
+) -> list[Fork]:
+    if not need.mask & environment.mask:
+        return forks
+    if need.mask == grid.all:
+        for one in forks:
+            one.add(need)
+        return forks
+    out: list[Fork] = []
+    remaining = need.mask
+    for one in forks:
+        inside = one.environment
+        if not inside.mask & remaining:
+            out.append(one)
+            continue
+        parts = []
+        negated = grid.all ^ remaining
+        if inside.mask & negated:
+            parts.append(inside.narrow(negated, f"not ({need.words})"))
+        parts.append(inside.narrow(remaining, need.words))
+        remaining &= grid.all ^ inside.mask
+        for part in parts:
+            new = one.narrowed(part)
+            # uv asks the narrowed forker only whether to fork, the whole marker whether to add.
+            if need.mask & part.mask:
+                new.add(need)
+            if part.mask & python_mask:
+                out.append(new)
+    return out
+
+
+def _fork_conflict(
+    members: frozenset[Item], forks: list[Fork], conflicts: Sequence[frozenset[Item]]
+) -> list[Fork]:
+    out: list[Fork] = []
+    ordered = sorted(members)
+    for one in forks:
+        if not any(need.part in members for need in one.needs):
+            out.append(one)
+            continue
+        open_ = [item for item in ordered if one.environment.admits(item)]
+        if len(open_) < 2 and not any(
+            item in other and any(one.environment.admits(x) for x in other if x != item)
+            for item in open_
+            for other in conflicts
+            if other is not members
+        ):
+            kept = one.filtered((), [item for item in ordered if item not in open_])
+            if kept is not None:
+                out.append(kept)
+            continue
+        none = one.filtered((), ordered)
+        parts = [none] if none is not None else []
+        for item in ordered:
+            part = one.filtered((item,), [other for other in ordered if other != item])
+            if part is not None:
+                parts.append(part)
+        out += parts
+    return out

@@ -1,0 +1,146 @@
+"""The ways in of a project: what each command would install of it.
+
+A project is installed plain (its dependencies and the default groups), with one of its extras, or
+with one of its other groups; several extras at once are the user's own combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from torchpin.documents.base import Document
+from torchpin.documents.project import Project, ProjectIndex
+from torchpin.documents.pyproject import expand_groups
+from torchpin.select.channels import index_kind
+from torchpin.select.model import Install, Placed, PlacedIndex
+
+_CLIENTS = ("uv", "poetry", "pdm")
+
+
+def project_installs(
+    root: Document,
+    *,
+    lock: Document | None,
+    siblings: tuple[Document, ...] = (),
+    client: str | None,
+    private: Mapping[str, str] | None = None,
+    extra_indexes: Sequence[str] = (),
+) -> tuple[Install, ...]:
+    """Return the installs of a project: plain, one for each extra, one for each other group.
+
+    Args:
+        root: the ``pyproject.toml``.
+        lock: the lock that its owner installs from, if there is one.
+        siblings: the other manifests of its workspace.
+        client: ``uv``, ``pip``, ``poetry`` or ``pdm``; None: by the project and its lock.
+        private: what the profile says about URLs (see ``channels.index_kind``).
+        extra_indexes: indexes of the command line, in order; an entry may begin with its option.
+
+    Their names are None, ``extra:NAME`` and ``group:NAME``.
+    """
+    project = root.project
+    if project is None:
+        return ()
+    who = client or client_of(project, lock)
+    default = expand_groups(project, project.default_groups) if who in _CLIENTS else ()
+    ways: list[tuple[str | None, tuple[str, ...], tuple[str, ...]]] = [(None, (), default)]
+    ways += [(f"extra:{extra}", (extra,), default) for extra in project.extras]
+    ways += [
+        (f"group:{group}", (), _joined(default, expand_groups(project, (group,))))
+        for group in project.groups
+        if group not in default
+    ]
+    indexes = project_indexes(root, who, private or {}, extra_indexes)
+    return tuple(
+        _install(root, name, who, extras, groups, indexes, lock, siblings, private or {})
+        for name, extras, groups in ways
+    )
+
+
+def client_of(project: Project, lock: Document | None) -> str:
+    """Return who installs a project: the owner of its lock, else the tool of its file, else pip."""
+    if lock is not None and lock.lock is not None and lock.lock.tool in _CLIENTS:
+        return lock.lock.tool
+    return project.tool if project.tool in _CLIENTS else "pip"
+
+
+def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*one, *other)))
+
+
+def _install(
+    root: Document,
+    name: str | None,
+    client: str,
+    extras: tuple[str, ...],
+    groups: tuple[str, ...],
+    indexes: tuple[PlacedIndex, ...],
+    lock: Document | None,
+    siblings: tuple[Document, ...],
+    private: Mapping[str, str],
+) -> Install:
+    scopes = {"", *(f"extra:{e}" for e in extras), *(f"group:{g}" for g in groups)}
+    own = "pip" if client == "pip" else client
+    return Install(
+        root=root,
+        name=name,
+        client=own,
+        documents=(root, *siblings),
+        requirements=tuple(Placed(root, d) for d in root.declarations if d.scope in scopes),
+        constraints=()
+        if client == "pip"
+        else tuple(Placed(root, d) for d in root.declarations if d.scope == "constraint"),
+        indexes=indexes,
+        discarded=(),
+        lock=lock,
+        extras=extras,
+        groups=groups,
+        siblings=siblings,
+        private=tuple(private.items()),
+    )
+
+
+def project_indexes(
+    root: Document, client: str, private: Mapping[str, str], extra_indexes: Sequence[str] = ()
+) -> tuple[PlacedIndex, ...]:
+    """Return the indexes that every package may come from, in the client's order of priority.
+
+    Those that only named packages may use (``explicit``) are left out; PyPI comes last unless it is
+    replaced. pip reads none of the file's.
+    """
+    given = [_given(entry, private) for entry in extra_indexes]
+    extras = [g for g in given if g.option == "--extra-index-url"]
+    links = [g for g in given if g.option == "--find-links"]
+    mains = [g for g in given if g.option == "--index-url"]
+    own = [] if client == "pip" or root.project is None else root.project.indexes
+    tools = {"uv": ("uv", "uv-url"), "poetry": ("poetry",), "pdm": ("pdm",)}.get(client, ())
+    for index in own:
+        if index.tool not in tools or index.scope or index.explicit:
+            continue
+        placed = _placed(root, index, private)
+        if index.option == "--find-links":
+            links.append(placed)
+        elif index.default and client == "uv":
+            mains.append(placed)
+        else:
+            extras.append(placed)
+    main = mains[0] if mains else PlacedIndex(None, None, "", "", index_kind("", private))
+    return (*extras, main, *links) if client != "pip" else (main, *extras, *links)
+
+
+def _placed(root: Document, index: ProjectIndex, private: Mapping[str, str]) -> PlacedIndex:
+    from torchpin.documents.manifest import index_line
+
+    kind = index_kind(index.url, private, option=index.option)
+    return PlacedIndex(root, index_line(root.text, index), index.option, index.url, kind)
+
+
+def _given(entry: str, private: Mapping[str, str]) -> PlacedIndex:
+    option, url = "--extra-index-url", entry.strip()
+    if url.startswith("-"):
+        head = url.replace("=", " ", 1).split(None, 1)
+        names = {"-i": "--index-url", "--default-index": "--index-url", "-f": "--find-links"}
+        option = names.get(head[0], head[0])
+        option = "--extra-index-url" if option == "--index" else option
+        url = head[1].strip() if len(head) > 1 else ""
+    return PlacedIndex(None, None, option, url, index_kind(url, private, option=option))

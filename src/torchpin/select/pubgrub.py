@@ -1,0 +1,282 @@
+"""PubGrub over small, known lists of versions, deciding in the order in which uv decides.
+
+The algorithm is Natalie Weizenbaum's (https://github.com/dart-lang/pub/blob/master/doc/solver.md)
+in the form of the ``pubgrub`` crate that uv uses. A term is a set of versions as bits of an
+integer; the bit above all versions means *not selected*, so that a negative term is a plain
+complement. Priorities and the turn of the order at the fifth clash are those of
+``uv-resolver/src/pubgrub/priority.rs`` and ``ForkState::record_conflict``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+PROJECT = ""
+"""Name of the package that stands for the project; it is always decided."""
+UNSPECIFIED, LATE, EARLY, SINGLETON = range(4)
+_THRESHOLD = 5
+Terms = dict[str, int]
+
+
+class NoSolutionError(Exception):
+    """The requirements exclude each other; ``packages`` are those in the last derivation."""
+
+    def __init__(self, packages: frozenset[str]) -> None:
+        super().__init__()
+        self.packages = packages
+
+
+class _Assignment(NamedTuple):
+    package: str
+    term: int
+    cause: int | None
+    """Index of the incompatibility it was derived from; None for a decision."""
+    level: int
+
+
+class Solver:
+    """The state of one search; ``clone`` gives an independent copy."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, int] = {PROJECT: 1}
+        self.priorities: dict[str, tuple[int, int]] = {}
+        self.next = PROJECT
+        self._incompatibilities: list[Terms] = []
+        self._by_package: dict[str, list[int]] = {PROJECT: []}
+        self._assignments = [_Assignment(PROJECT, 1, None, 1)]
+        self._terms: Terms = {PROJECT: 1}
+        self._decided: dict[str, int] = {PROJECT: 0}
+        self._level = 1
+        self._known: set[tuple[str, int]] = set()
+        self._affected: dict[str, int] = {}
+        self._culprits: dict[str, int] = {}
+        self._early: list[str] = []
+        self._late: list[str] = []
+        self._involved: frozenset[str] = frozenset()
+
+    def clone(self) -> Solver:
+        """Return an independent copy."""
+        other = Solver()
+        for name, value in vars(self).items():
+            copy = value.copy() if isinstance(value, (dict, list, set)) else value
+            setattr(other, name, copy)
+        other._by_package = {name: ids.copy() for name, ids in self._by_package.items()}
+        return other
+
+    # -- what is known
+
+    def package(self, name: str, size: int) -> None:
+        """Make a package with ``size`` versions known; nothing happens if it is."""
+        if name not in self.sizes:
+            self.sizes[name] = size
+            self._by_package[name] = []
+
+    def prioritize(self, name: str, singleton: bool) -> None:
+        """Take note that a requirement on ``name`` was met, as ``PubGrubPriorities::insert``."""
+        kind = SINGLETON if singleton else UNSPECIFIED
+        if name not in self.priorities:
+            self.priorities[name] = (kind, -len(self.priorities))
+            return
+        old, order = self.priorities[name]
+        if kind > old and not (kind == UNSPECIFIED and old in (LATE, EARLY)):
+            self.priorities[name] = (kind, order)
+
+    def _full(self, name: str) -> int:
+        return (2 << self.sizes[name]) - 1
+
+    def _add(self, terms: Terms) -> int:
+        at = len(self._incompatibilities)
+        self._incompatibilities.append(terms)
+        for name in terms:
+            self._by_package[name].append(at)
+        return at
+
+    def forbid(self, name: str, versions: int) -> None:
+        """Record that none of ``versions`` can be used."""
+        self._add({name: versions})
+
+    def requires(self, name: str, versions: int) -> None:
+        """Record that the project requires one of ``versions`` of ``name``."""
+        self._add({PROJECT: 1, name: self._full(name) ^ versions})
+
+    def known(self, name: str, version: int) -> bool:
+        """Return whether the dependencies of a version were added before."""
+        return (name, version) in self._known
+
+    def decide(self, name: str, version: int) -> None:
+        """Decide on a version whose dependencies are known."""
+        self._decided[name] = version
+        self._level += 1
+        self._assign(name, 1 << version, None)
+
+    def add_version(self, name: str, version: int, needs: list[tuple[str, int]]) -> None:
+        """Add what a version needs and decide on it, unless it clashes with what is decided."""
+        self._known.add((name, version))
+        own = 1 << version
+        clash: int | None = None
+        for other, versions in needs:
+            at = self._add({name: own, other: self._full(other) ^ versions})
+            term = self._terms.get(other)
+            if clash is None and term is not None and not term & versions:
+                clash = at
+        if clash is None:
+            self.decide(name, version)
+        else:
+            self._record(name, clash)
+
+    # -- the search
+
+    def propagate(self) -> None:
+        """Draw all conclusions from the last change.
+
+        Raises:
+            NoSolutionError: nothing satisfies the requirements.
+        """
+        buffer = [self.next]
+        while buffer:
+            current = buffer.pop()
+            conflict: int | None = None
+            for at in reversed(self._by_package[current]):
+                relation = self._relation(at)
+                if relation == "":
+                    conflict = at
+                    break
+                if relation is not None:
+                    if relation not in buffer:
+                        buffer.append(relation)
+                    self._derive(relation, at)
+            if conflict is not None:
+                almost, cause = self._resolve(conflict)
+                self._record(almost, cause)
+                buffer = [almost]
+                self._derive(almost, cause)
+
+    def pick(self) -> str | None:
+        """Return the package to decide next; None if all are decided."""
+        for name in self._early:
+            old, order = self.priorities.get(name, (UNSPECIFIED, 0))
+            if name in self.priorities and old != EARLY:
+                self.priorities[name] = (EARLY, order)
+        for name in self._late:
+            old, order = self.priorities.get(name, (EARLY, 0))
+            if old not in (LATE, EARLY):
+                self.priorities[name] = (LATE, order)
+                self._backtrack_package(name)
+        self._early, self._late = [], []
+        open_ = [
+            name
+            for name, term in self._terms.items()
+            if name not in self._decided and not term >> self.sizes[name]
+        ]
+        if not open_:
+            return None
+        self.next = max(open_, key=lambda name: self.priorities.get(name, (-1, 0)))
+        return self.next
+
+    def range_of(self, name: str) -> int:
+        """Return the versions of ``name`` that are still possible."""
+        return self._terms[name]
+
+    def solution(self) -> dict[str, int]:
+        """Return the version decided for every package."""
+        return {name: at for name, at in self._decided.items() if name != PROJECT}
+
+    def _relation(self, at: int) -> str | None:
+        """Return ``""`` if satisfied, the package if almost satisfied, None otherwise."""
+        left = ""
+        for name, term in self._incompatibilities[at].items():
+            current = self._terms.get(name)
+            if current is None:
+                current = self._full(name)
+            if not current & ~term:
+                continue
+            if not current & term or left:
+                return None
+            left = name
+        return left
+
+    def _derive(self, name: str, cause: int) -> None:
+        term = self._incompatibilities[cause][name]
+        self._assign(name, self._full(name) ^ term, cause)
+
+    def _assign(self, name: str, term: int, cause: int | None) -> None:
+        self._assignments.append(_Assignment(name, term, cause, self._level))
+        self._terms[name] = self._terms.get(name, self._full(name)) & term
+
+    def _backtrack(self, level: int) -> None:
+        kept = [a for a in self._assignments if a.level <= level]
+        self._assignments, self._terms, self._level = kept, {}, level
+        decided: dict[str, int] = {}
+        for name, term, cause, _ in kept:
+            self._terms[name] = self._terms.get(name, self._full(name)) & term
+            if cause is None:
+                decided[name] = self._decided[name]
+        self._decided = decided
+
+    def _backtrack_package(self, name: str) -> None:
+        for assignment in self._assignments:
+            if assignment.package == name and assignment.cause is None:
+                self._backtrack(max(assignment.level - 1, 1))
+                return
+
+    def _resolve(self, conflict: int) -> tuple[str, int]:
+        current, fresh = dict(self._incompatibilities[conflict]), False
+        involved = set(current)
+        while True:
+            involved |= set(current)
+            if not any(name != PROJECT for name in current):
+                raise NoSolutionError(frozenset(involved - {PROJECT}))
+            name, satisfier, previous = self._satisfier(current)
+            if satisfier.cause is None or previous < satisfier.level:
+                if satisfier.level <= 1 and satisfier.cause is None:
+                    raise NoSolutionError(frozenset(involved - {PROJECT}))
+                self._backtrack(previous)
+                at = self._add(current) if fresh else conflict
+                return name, at
+            cause = self._incompatibilities[satisfier.cause]
+            merged: Terms = {}
+            for other in {**current, **cause}:
+                if other == name:
+                    continue
+                full = self._full(other)
+                merged[other] = current.get(other, full) & cause.get(other, full)
+            union = current[name] | cause[name]
+            if union != self._full(name):
+                merged[name] = union
+            current, fresh = merged, True
+
+    def _satisfier(self, terms: Terms) -> tuple[str, _Assignment, int]:
+        """Return the package and assignment that satisfied ``terms`` last, and the level before."""
+        found: dict[str, int] = {name: self._first(name, term) for name, term in terms.items()}
+        name = max(found, key=found.__getitem__)
+        satisfier = self._assignments[found[name]]
+        rest = [self._assignments[at].level for other, at in found.items() if other != name]
+        # The satisfier itself may need help from earlier assignments of its package.
+        open_ = satisfier.term & ~terms[name]
+        if open_:
+            at = self._first(name, self._full(name) ^ open_)
+            rest.append(self._assignments[at].level)
+        return name, satisfier, max([1, *rest])
+
+    def _first(self, name: str, term: int) -> int:
+        current = self._full(name)
+        for at, assignment in enumerate(self._assignments):
+            if assignment.package == name:
+                current &= assignment.term
+                if not current & ~term:
+                    return at
+        raise AssertionError("an incompatibility is not satisfied")
+
+    def _record(self, affected: str, incompatibility: int) -> None:
+        real = False
+        for name in self._incompatibilities[incompatibility]:
+            if name == affected:
+                continue
+            real = True
+            self._culprits[name] = self._culprits.get(name, 0) + 1
+            if self._culprits[name] == _THRESHOLD and name != PROJECT:
+                self._late.append(name)
+        if real:
+            self._affected[self.next] = self._affected.get(self.next, 0) + 1
+            if self._affected[self.next] == _THRESHOLD:
+                self._early.append(self.next)

@@ -1,0 +1,514 @@
+"""What ``uv lock`` puts into each fork, for the packages that the catalog knows.
+
+A port of the outer loop of uv's resolver (``ResolverState::solve``, ``choose_version_registry``,
+``fork_version_registry``, ``CandidateSelector``): forks are solved last in, first out, what one
+fork chose is preferred in the next, a version whose wheels need a higher Python divides the fork,
+and so does a labelled version whose bare twin serves other platforms. Packages that the catalog
+does not know are taken to be satisfiable; their markers fork all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from torchpin.select.asks import pin_of, watched
+from torchpin.select.facts import Facts
+from torchpin.select.forks import Environment, Fork, Need, UnknownMarkerError, fork
+from torchpin.select.joint import Accepts
+from torchpin.select.model import PlacedIndex
+from torchpin.select.pubgrub import NoSolutionError, Solver
+from torchpin.select.uv_needs import Needs, Unit
+from torchpin.select.uv_versions import Offered, Table, Tables
+
+_REQUIRE_TORCH = ("torchvision", "torchaudio", "torchtext", "torchdata", "xformers")
+"""Packages that require torch in their METADATA, whatever is known of it."""
+_FORKS = 400
+"""More forks than any project has; a guard against a grid that is too fine."""
+
+
+class Stopped(Exception):  # noqa: N818 - uv stops, torchpin does not
+    """uv stops with an error, of which ``reason`` is one sentence.
+
+    ``state`` is the fork that has no solution; None if the requirements themselves are refused.
+    """
+
+    def __init__(self, reason: str, state: State | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.state = state
+        self.packages: frozenset[str] = frozenset()
+
+
+class UnclearError(Exception):
+    """It cannot be known what uv does; the argument says why."""
+
+
+class Preference(NamedTuple):
+    """What an earlier fork, or the lock, chose."""
+
+    mask: int
+    offered: Offered
+    place: PlacedIndex
+
+
+class Resolution(NamedTuple):
+    """One solved fork."""
+
+    environment: Environment
+    chosen: Mapping[str, Offered]
+    tables: Mapping[str, Table]
+    needs: Mapping[str, tuple[Need, ...]]
+    """The requirements of the project on each package in this fork."""
+
+
+class Settings(NamedTuple):
+    """The settings of a project that change the resolution."""
+
+    requires_python_forks: bool
+    """``fork-strategy = "requires-python"``, the default."""
+    lowest: bool
+    """``resolution = "lowest"``."""
+
+
+class State:
+    """One fork on its way (uv's ``ForkState``)."""
+
+    def __init__(self, environment: Environment, python: tuple[int, int]) -> None:
+        self.environment = environment
+        self.python = python
+        self.units: list[Unit] = []
+        self.solver = Solver()
+        self.tables: dict[str, Table] = {}
+        self.needs: dict[str, tuple[Need, ...]] = {}
+        self.reach: dict[str, int] = {}
+        self.initial: tuple[str, int | None] | None = None
+
+    def moved(self, environment: Environment, python: tuple[int, int]) -> State:
+        """Return an independent copy in a narrower environment."""
+        other = State(environment, python)
+        other.units = self.units.copy()
+        other.solver = self.solver.clone()
+        other.tables = self.tables.copy()
+        other.needs = self.needs.copy()
+        other.reach = self.reach.copy()
+        return other
+
+
+class Resolver:
+    """Solves one project; ``solve`` may be called once."""
+
+    def __init__(
+        self,
+        needs: Needs,
+        tables: Tables,
+        facts: Facts,
+        settings: Settings,
+        python: tuple[int, int],
+        environments: tuple[tuple[int, str], ...],
+        required: tuple[int, ...],
+    ) -> None:
+        self.needs = needs
+        self.grid = needs.grid
+        self.tables = tables
+        self.facts = facts
+        self.settings = settings
+        self.python = python
+        self.environments = environments
+        self.required = (*(mask for mask, _ in environments), *required)
+        self.accepts = Accepts(facts)
+        self.preferences: dict[str, list[Preference]] = {}
+        self.pinned: dict[str, SpecifierSet] = {}
+        self._stack: list[State] = []
+        self._count = 0
+
+    def solve(self) -> list[Resolution]:
+        """Return the solved forks.
+
+        Raises:
+            Stopped: uv stops with an error.
+            UnclearError: something cannot be known.
+        """
+        start = State(Environment(self.grid.all), self.python)
+        if self.environments:
+            for mask, words in reversed(self.environments):
+                environment = start.environment.narrow(mask, words)
+                self._stack.append(start.moved(environment, self._narrowed(start, environment)))
+            self._sort(self._stack)
+        else:
+            self._stack.append(start)
+        for state in self._stack:
+            state.units = [("", "root", "")]
+        out: list[Resolution] = []
+        while self._stack:
+            self._count += 1
+            if self._count > _FORKS:
+                raise UnclearError("the project divides into too many forks")
+            done = self._run(self._stack.pop())
+            if done is not None:
+                out.append(done)
+        return out
+
+    # -- forks
+
+    def _narrowed(self, state: State, environment: Environment) -> tuple[int, int]:
+        bounds = self.grid.bounds(environment.mask)
+        low, high = state.python
+        if bounds is None:
+            return low, high
+        return max(low, bounds[0]), min(high, bounds[1])
+
+    def _low(self, environment: Environment) -> int:
+        bounds = self.grid.bounds(environment.mask)
+        return 0 if bounds is None else bounds[0]
+
+    def _sort(self, states: list[State]) -> None:
+        states.sort(key=lambda s: self._sign * self._low(s.environment))
+
+    @property
+    def _sign(self) -> int:
+        return 1 if self.settings.requires_python_forks and not self.settings.lowest else -1
+
+    def _spread(self, state: State, forks: list[Fork], version: int | None) -> None:
+        """Push one state a fork, in the order in which uv solves them."""
+        forks = sorted(
+            forks, key=lambda f: (self._sign * self._low(f.environment), _upper_bounds(f))
+        )
+        states = []
+        for one in forks:
+            environment = one.environment
+            new = state.moved(environment, self._narrowed(state, environment))
+            self._take(new, one.needs, version)
+            states.append(new)
+        self._stack += states
+
+    def _push(self, state: State, parts: list[tuple[Environment, int | None]], name: str) -> None:
+        for environment, version in parts:
+            new = state.moved(environment, self._narrowed(state, environment))
+            new.initial = (name, version)
+            self._stack.append(new)
+
+    # -- requirements
+
+    def _run(self, state: State) -> Resolution | None:
+        """Solve one state; None if it was divided."""
+        while state.units:
+            unit = state.units.pop(0)
+            forks = fork(
+                self._needs_of(unit, state),
+                state.environment,
+                state.python,
+                self.needs.conflicts,
+                self.grid,
+            )
+            if len(forks) != 1:
+                self._spread(state, forks, None)
+                return None
+            self._take(state, forks[0].needs, None)
+        return self._decide(state)
+
+    def _needs_of(self, unit: Unit, state: State) -> list[Need]:
+        if unit[1] == "root":
+            return [
+                Need(part[0], self.grid.all, "", "", None, None, unit=part)
+                for part in self.needs.units()
+            ]
+        if unit[1] == "demand":
+            by = Need("torch", self.grid.all, "", unit[2], None, None)
+            return self.needs.applied([by], state.environment, state.python)
+        return self.needs.applied(self.needs.declared(unit), state.environment, state.python)
+
+    def _take(self, state: State, needs: list[Need], version: int | None) -> None:
+        """Add requirements to a state: of the project, or of the version that is being chosen."""
+        if any(need.unit is not None for need in needs):
+            state.units = [need.unit for need in needs if need.unit is not None]
+            return
+        bits: list[tuple[str, int]] = []
+        for need in needs:
+            if not watched(need.name, self.facts):
+                self._demand(state, need)
+                continue
+            if need.problem:
+                raise UnclearError(f"{need.name}: {need.problem}")
+            table = self._table(state, need)
+            admitted = table.bits(need.specifier)
+            if need.accepts is not None:
+                admitted = sum(
+                    1 << at
+                    for at, offered in enumerate(table.versions)
+                    if self.accepts(need.accepts, offered.first)
+                )
+            singleton = pin_of(SpecifierSet(need.specifier)) is not None
+            state.solver.prioritize(need.name, singleton)
+            state.reach[need.name] = state.reach.get(need.name, 0) | need.mask
+            if version is None:
+                state.solver.requires(need.name, admitted)
+                state.needs[need.name] = (*state.needs.get(need.name, ()), need)
+            else:
+                bits.append((need.name, admitted))
+        if version is not None:
+            state.solver.add_version(state.solver.next, version, bits)
+
+    def _demand(self, state: State, need: Need) -> None:
+        """A pinned package outside the family may require torch."""
+        try:
+            pin = pin_of(SpecifierSet(need.specifier)) if need.specifier else None
+        except ValueError:
+            return
+        found = self.facts.pins(need.name, pin[0]) if pin is not None else None
+        if found:
+            state.units.append((f"{need.name}{need.specifier}", "demand", found))
+
+    def _table(self, state: State, need: Need) -> Table:
+        """Return the versions of a package in a fork; its index is fixed at the first visit."""
+        routes = self.needs.routes(need.name, state.environment)
+        places: dict[str, tuple[PlacedIndex, list[str]]] = {}
+        if need.source is not None:
+            places[need.source.url] = (need.source, [])
+        for routed, source in routes:
+            places.setdefault(routed.url, (routed, []))[1].append(source)
+        known = state.tables.get(need.name)
+        if known is not None and known.place is not None:
+            places.setdefault(known.place.url, (known.place, []))
+        if len(places) > 1:
+            urls = " and ".join(
+                f"{url} ({', '.join(dict.fromkeys(who))})" if who else url
+                for url, (_, who) in places.items()
+            )
+            where = state.environment.text
+            raise Stopped(f"{need.name} has two indexes{' ' + where if where else ''}: {urls}")
+        place = next((one for one, _ in places.values()), None)
+        if known is None or (known.place is None) != (place is None):
+            table = self.tables.of(need.name, place, self.pinned.get(need.name, SpecifierSet()))
+            if table.unclear:
+                raise UnclearError(table.unclear)
+            state.tables[need.name] = table
+            state.solver.package(need.name, len(table.versions))
+            bad = sum(1 << at for at, o in enumerate(table.versions) if not o.compatible)
+            if bad:
+                state.solver.forbid(need.name, bad)
+        return state.tables[need.name]
+
+    # -- versions
+
+    def _decide(self, state: State) -> Resolution | None:
+        solver = state.solver
+        while True:
+            initial, state.initial = state.initial, None
+            if initial is not None:
+                name, version = initial
+                solver.next = name
+            else:
+                try:
+                    solver.propagate()
+                except NoSolutionError as error:
+                    raise self._no_solution(state, error.packages) from None
+                picked = solver.pick()
+                if picked is None:
+                    return self._finish(state)
+                name, version = picked, None
+            if version is None:
+                choice = self._choose(state, name)
+                if choice is None:
+                    return None
+                if choice < 0:
+                    continue
+                version = choice
+            if solver.known(name, version):
+                solver.decide(name, version)
+                continue
+            needs = self._requirements(state.tables[name].versions[version])
+            needs = self.needs.applied(needs, state.environment, state.python)
+            forks = fork(needs, state.environment, state.python, self.needs.conflicts, self.grid)
+            if len(forks) == 1:
+                self._take(state, forks[0].needs, version)
+            else:
+                self._spread(state, forks, version)
+                return None
+
+    def _requirements(self, offered: Offered) -> list[Need]:
+        """Return what a version requires of torch."""
+        candidate = offered.first
+        if candidate.build.package == "torch" or candidate.requires == "":
+            return []
+        if candidate.requires is not None:
+            return [Need("torch", self.grid.all, "", candidate.requires, None, None)]
+        if candidate.build.package not in _REQUIRE_TORCH:
+            return []
+        return [Need("torch", self.grid.all, "", "", None, None, accepts=candidate)]
+
+    def _choose(self, state: State, name: str) -> int | None:
+        """Return the version to try; -1 if there is none left, None if the fork was divided."""
+        table, solver = state.tables[name], state.solver
+        possible = solver.range_of(name) & ((1 << len(table.versions)) - 1)
+        at = self._best(state, table, possible)
+        if at is None:
+            solver.forbid(name, solver.range_of(name))
+            return -1
+        offered = table.versions[at]
+        if not offered.compatible:
+            solver.forbid(name, 1 << at)
+            return -1
+        low, high = state.python
+        if offered.python > low:
+            if self.settings.requires_python_forks and offered.python < high:
+                parts = self._python_parts(state, offered.python)
+                if parts:
+                    self._push(state, parts, name)
+                    return None
+            solver.forbid(name, 1 << at)
+            return -1
+        return self._platforms(state, table, at, possible)
+
+    def _python_parts(self, state: State, at: int) -> list[tuple[Environment, int | None]]:
+        low, high = state.python
+        point = self.grid.points[at]
+        parts: list[tuple[Environment, int | None]] = []
+        for bounds, words in (((low, at), f"Python < {point}"), ((at, high), f"Python >= {point}")):
+            mask = self.grid.pythons(*bounds)
+            if state.environment.mask & mask:
+                parts.append((state.environment.narrow(mask, words), None))
+        return parts
+
+    def _best(self, state: State, table: Table, possible: int) -> int | None:
+        preferred = self._preferred(state, table, possible)
+        if preferred is not None:
+            return preferred
+        order = range(len(table.versions))
+        if self.settings.lowest:
+            order = range(len(table.versions) - 1, -1, -1)
+        inside = [at for at in order if possible >> at & 1]
+        stable = [at for at in inside if not table.versions[at].version.is_prerelease]
+        return next(iter(stable or inside), None)
+
+    def _preferred(self, state: State, table: Table, possible: int) -> int | None:
+        mask = state.environment.mask
+        entries = [
+            entry
+            for entry in self.preferences.get(table.name, ())
+            if table.place is None or entry.place.url == table.place.url
+        ]
+        entries.sort(key=lambda e: (bool(e.mask & mask), e.offered.version), reverse=True)
+        for entry in entries:
+            wanted = entry.offered.version
+            for at, offered in enumerate(table.versions):
+                if offered.version != wanted or not possible >> at & 1:
+                    continue
+                for above in range(at):
+                    local = table.versions[above]
+                    same = local.version.public == str(wanted) and local.local
+                    if same and possible >> above & 1:
+                        return above
+                return at
+        return None
+
+    def _platforms(self, state: State, table: Table, at: int, possible: int) -> int | None:
+        """Return the version to take, its bare twin, or None if the fork was divided for them."""
+        offered, name = table.versions[at], table.name
+        mask = state.environment.mask
+        if offered.mask == self.grid.all:
+            return at
+        for required in self.required:
+            if not mask & required or offered.mask & required:
+                continue
+            if not state.reach.get(name, 0) & required:
+                continue
+            side = self._side(offered.mask, required)
+            if not mask & side or not mask & ~side:
+                state.solver.forbid(name, 1 << at)
+                return -1
+            inside = state.environment.narrow(side, "a required platform has no wheel")
+            outside = state.environment.narrow(self.grid.all ^ side, "the other platforms")
+            self._push(state, [(inside, None), (outside, None)], name)
+            return None
+        if not offered.local:
+            return at
+        bare = self._bare(table, offered, possible)
+        if bare is None:
+            return at
+        base = table.versions[bare]
+        remainder = base.mask & ~offered.mask
+        if not remainder or not remainder & mask:
+            return at
+        if not mask & offered.mask:
+            return bare
+        for system in ("darwin", "linux", "win32"):
+            cells = self.grid.system(system)
+            if not offered.mask & cells and remainder & cells:
+                remainder |= cells
+        if not mask & ~remainder:
+            return at
+        words = f"{name} {base.version} has wheels and {offered.version} has none"
+        with_base = state.environment.narrow(remainder, words)
+        rest = state.environment.narrow(self.grid.all ^ remainder, f"{name} {offered.version}")
+        self._push(state, [(with_base, bare), (rest, at)], name)
+        return None
+
+    def _bare(self, table: Table, offered: Offered, possible: int) -> int | None:
+        public = offered.version.public
+        for at, other in enumerate(table.versions):
+            if str(other.version) == public and other.compatible and possible >> at & 1:
+                return at
+        return None
+
+    def _side(self, covered: int, required: int) -> int:
+        """Return the part that uv cuts off for a required environment without wheels.
+
+        Measured with uv 0.13.9: all systems that the version has no wheel for go with the required
+        one; within a system that has some wheels only the machine goes.
+        """
+        grid = self.grid
+        side = grid.all
+        partly = False
+        for system in ("darwin", "linux", "win32"):
+            cells = grid.system(system)
+            if covered & cells:
+                if required & cells:
+                    partly = True
+                else:
+                    side &= ~cells
+        if partly:
+            machines = 0
+            for name in ("x86_64", "aarch64", "arm64", "AMD64", "ARM64", "x86"):
+                if required & grid.machine(name):
+                    machines |= grid.machine(name)
+            side &= machines
+        return side if side & required == required else required
+
+    def _finish(self, state: State) -> Resolution:
+        chosen = {
+            name: state.tables[name].versions[at] for name, at in state.solver.solution().items()
+        }
+        for name, offered in chosen.items():
+            entry = Preference(state.environment.mask, offered, offered.first.place)
+            self.preferences.setdefault(name, []).append(entry)
+        return Resolution(state.environment, chosen, state.tables, state.needs)
+
+    def _no_solution(self, state: State, packages: frozenset[str]) -> Stopped:
+        where = state.environment.text
+        asked = [
+            f"{need.name}{need.specifier}"
+            for name in sorted(packages)
+            for need in state.needs.get(name, ())
+        ]
+        told = " and ".join(dict.fromkeys(asked)) or " and ".join(sorted(packages))
+        stopped = Stopped(f"no solution for {told}{' ' + where if where else ''}", state)
+        stopped.packages = packages
+        return stopped
+
+
+def _upper_bounds(one: Fork) -> int:
+    """Return how many requirements of a fork have an upper bound (``cmp_upper_bounds``)."""
+    count = 0
+    for need in one.needs:
+        try:
+            parsed = SpecifierSet(need.specifier)
+        except ValueError:
+            continue
+        count += any(s.operator in ("<", "<=", "==", "===", "~=") for s in parsed)
+    return count
+
+
+__all__ = ["Resolution", "Resolver", "Settings", "Stopped", "UnclearError", "UnknownMarkerError"]

@@ -1,0 +1,211 @@
+"""The versions that uv sees of a package on the index of a source, or on all the other indexes.
+
+uv looks at versions, not at files: a version counts if one of its wheels suits the Pythons of the
+project, whatever the platforms of the others (``uv-resolver/src/version_map.rs``), and the wheels
+imply the markers for which it has files (``implied_markers`` of ``uv-distribution-types``).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+
+from torchpin.catalog.model import Build
+from torchpin.select import pip, uv
+from torchpin.select.asks import Ask, pin_of
+from torchpin.select.facts import Facts
+from torchpin.select.forks import Grid, UnknownMarkerError
+from torchpin.select.model import Install, PlacedIndex
+from torchpin.select.pools import Candidate, Pool
+
+_SYSTEMS = {"linux": "linux", "windows": "win32", "macos": "darwin"}
+_WINDOWS = {"x86_64": "AMD64", "arm64": "ARM64"}
+
+
+class Offered(NamedTuple):
+    """One version as uv sees it."""
+
+    version: Version
+    """With its label."""
+    candidates: tuple[Candidate, ...]
+    """Its builds, one a platform; all from one index."""
+    compatible: bool
+    """Whether any of its files can be for a Python of the project."""
+    mask: int
+    """Where its files are for (uv's implied markers)."""
+    python: int
+    """The lowest Python that it requires, as a point of the grid."""
+
+    @property
+    def first(self) -> Candidate:
+        """Any of its builds: they share version, index and requirements."""
+        return self.candidates[0]
+
+    @property
+    def local(self) -> bool:
+        """Whether the version has a label."""
+        return self.version.local is not None
+
+
+class Table(NamedTuple):
+    """All versions of a package in one place, highest first."""
+
+    name: str
+    place: PlacedIndex | None
+    """The index that a source names; None for the others together."""
+    versions: tuple[Offered, ...]
+    pool: Pool
+    unclear: str
+    """Why more or other versions may be there."""
+
+    @property
+    def has_local(self) -> bool:
+        """Whether any version has a label."""
+        return any(offered.local for offered in self.versions)
+
+    def bits(self, specifier: str) -> int:
+        """Return the versions that a specifier admits.
+
+        Raises:
+            UnknownMarkerError: it cannot be parsed.
+        """
+        if not specifier:
+            return (1 << len(self.versions)) - 1
+        try:
+            parsed = SpecifierSet(specifier)
+        except InvalidSpecifier:
+            raise UnknownMarkerError(f"{self.name}{specifier}") from None
+        return sum(
+            1 << at
+            for at, offered in enumerate(self.versions)
+            if parsed.contains(offered.version, prereleases=True)
+        )
+
+
+class Tables:
+    """The tables of one project, each made when first asked for."""
+
+    def __init__(
+        self, install: Install, facts: Facts, grid: Grid, python: tuple[int, int], strategy: str
+    ) -> None:
+        self._install = install
+        self._facts = facts
+        self._grid = grid
+        self._python = python
+        self._best_match = strategy in ("unsafe-best-match", "unsafe-any-match")
+        self._made: dict[tuple[str, str | None], Table] = {}
+        self._masks: dict[tuple[str, tuple[str, ...]], int] = {}
+
+    def of(self, name: str, place: PlacedIndex | None, pinned: SpecifierSet) -> Table:
+        """Return the versions of ``name`` on ``place``; ``pinned`` admits yanked ones by ``==``."""
+        key = (name, None if place is None else place.url)
+        if key not in self._made:
+            self._made[key] = self._make(name, place, pinned)
+        return self._made[key]
+
+    def _make(self, name: str, place: PlacedIndex | None, pinned: SpecifierSet) -> Table:
+        install = self._install
+        if place is not None:
+            links = tuple(i for i in install.indexes if i.option == "--find-links")
+            install = install._replace(indexes=(place, *links))
+        ask = Ask(name, None, None, pinned, name, pin_of(pinned), frozenset(), None)
+        best = self._best_match and place is None
+        pool = (pip if best else uv).pool_of(ask, install, self._facts)
+        unclear = pool.hidden or (pool.nightly and f"{pool.nightly} holds development releases")
+        if pool.broad:
+            unclear = unclear or f"{pool.broad} lists the wheels of many channels"
+        by_version: dict[Version, list[Candidate]] = {}
+        for candidate in pool.candidates:
+            by_version.setdefault(candidate.version, []).append(candidate)
+        offered = [
+            self._offered(version, found, ask)
+            for version, found in sorted(by_version.items(), reverse=True)
+        ]
+        return Table(name, place, tuple(offered), pool, unclear)
+
+    def _offered(self, version: Version, found: list[Candidate], ask: Ask) -> Offered:
+        # Of equal versions uv takes the one of the first index that has a usable one.
+        places = list(dict.fromkeys(c.place for c in sorted(found, key=lambda c: -c.rank)))
+        if self._best_match:
+            places = [p for p in self._install.indexes if p in places] or places
+        fitting: list[Candidate] = []
+        for place in places:
+            here = [c for c in found if c.place == place]
+            fitting = [c for c in here if self._usable(c.build, ask)]
+            if fitting:
+                break
+        kept = fitting or [c for c in found if c.place == places[0]]
+        mask = 0
+        for candidate in fitting:
+            mask |= self._implied(candidate.build)
+        lowest = next((b for c in kept if (b := c.build.requires_python)), None) or next(
+            (
+                b.requires_python
+                for b in self._facts.find(ask.package, version=kept[0].build.version)
+                if b.requires_python
+            ),
+            None,
+        )
+        low = 0
+        if lowest:
+            try:
+                low = self._grid.bounds_of(lowest)[0]
+            except UnknownMarkerError:
+                low = 0
+        return Offered(version, tuple(kept), bool(fitting), mask, low)
+
+    def _usable(self, build: Build, ask: Ask) -> bool:
+        if build.yanked and not (
+            ask.pin is not None and ask.pin[0] == build.version and ask.pin[1] in ("", build.label)
+        ):
+            return False
+        tags = (*build.pythons, *build.pythons_inferred)
+        return not tags or any(self._tag_suits(tag) for tag in tags)
+
+    def _tag_suits(self, tag: str) -> bool:
+        """Return whether a wheel tag can be for a Python of the project (``matches_wheel_tag``)."""
+        minor, exact = _minor(tag)
+        if minor is None:
+            return True
+        points = self._grid.points
+        low, high = self._python
+        below = high >= len(points) or minor < points[high].release[1] or (
+            minor == points[high].release[1] and len(points[high].release) > 2
+        )  # fmt: skip
+        above = minor >= (points[low].release[1] if low else 0)
+        return below and (above or not exact)
+
+    def _implied(self, build: Build) -> int:
+        tags = tuple(tag for tag in (*build.pythons, *build.pythons_inferred))
+        key = (build.platform, tags)
+        if key in self._masks:
+            return self._masks[key]
+        grid = self._grid
+        system, _, machine = build.platform.partition("-")
+        mask = grid.system(_SYSTEMS[system])
+        mask &= grid.machine(_WINDOWS[machine] if system == "windows" else machine)
+        pythons = 0 if tags else grid.all
+        for tag in tags:
+            if not self._tag_suits(tag):
+                continue
+            minor, exact = _minor(tag)
+            if minor is None or (not exact and "abi3" not in tag):
+                pythons |= grid.all
+            elif "abi3" in tag:
+                start = next(at for at, p in enumerate(grid.points) if at and p.release[1] >= minor)
+                pythons |= grid.pythons(start, len(grid.points)) & grid.cpython
+            else:
+                pythons |= grid.minor(minor) & grid.cpython
+        self._masks[key] = mask & pythons
+        return mask & pythons
+
+
+def _minor(tag: str) -> tuple[int | None, bool]:
+    """Return the minor version in a tag (None for ``py3``), and whether it means only that one."""
+    found = re.match(r"(cp|py)3(\d*)", tag)
+    if found is None or not found[2]:
+        return None, False
+    return int(found[2]), found[1] == "cp" and "abi3" not in tag
