@@ -110,12 +110,25 @@ class Way(NamedTuple):
         return bool(sets) and all(one.serves for one in sets)
 
     @property
+    def paths(self) -> frozenset[str]:
+        """The files of the way, its lock included."""
+        lock = self.install.lock
+        return frozenset(
+            document.path for document in (*self.install.documents, *((lock,) if lock else ()))
+        )
+
+    @property
+    def optional(self) -> bool:
+        """True for the ways of a project: an extra for other hardware may serve nobody here."""
+        return self.install.root.kind != "requirements"
+
+    @property
     def cpu_only(self) -> bool:
         """True if the file is meant for CPUs: its name and its only channel say ``cpu``."""
         import re
 
         channels = {index.kind.channel for index in self.install.indexes if index.kind.channel}
-        named = re.search(r"(^|[^a-z])cpu([^a-z]|$)", base_name(self.install.root.path).lower())
+        named = re.search(r"(^|[^a-z])cpu([^a-z]|$)", f"{base_name(self.install.root.path)} {self.install.name or ''}".lower())
         return channels == {"cpu"} or (named is not None and not channels - {"cpu"})
 
 
@@ -152,7 +165,7 @@ class Context(NamedTuple):
         if not rivals:
             return default
         served = any(other.serves(group) for other in rivals)
-        if served and any(way.serves(one.name) for one in self.fleet.groups):
+        if served and (way.optional or any(way.serves(one.name) for one in self.fleet.groups)):
             return INFO
         if hardware and way.cpu_only and target.group.gpus:
             other_kind = any(not other.cpu_only for other in rivals)
@@ -165,7 +178,8 @@ class Context(NamedTuple):
             other
             for other in self.ways
             if other.project == way.project
-            and other.install.root.path != way.install.root.path
+            and (other.install.root.path, other.install.name)
+            != (way.install.root.path, way.install.name)
             and other.has_family
         ]
 

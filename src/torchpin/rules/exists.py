@@ -9,11 +9,11 @@ from typing import ClassVar
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document, Span
 from torchpin.documents.pins import exact_version
-from torchpin.evidence import MEASURED, PROOF, PUBLISHED
+from torchpin.evidence import MEASURED, PROOF
 from torchpin.judge.model import FAILS
 from torchpin.rules.context import Context, Judged, JudgedSet, Way, because, index_text
 from torchpin.rules.files import nightly_day
-from torchpin.rules.model import ERROR, INFO, WARNING, Because, Finding, Related
+from torchpin.rules.model import ERROR, WARNING, Because, Finding, Related
 from torchpin.rules.registry import Rule
 from torchpin.select.model import Miss, Selection
 
@@ -379,101 +379,6 @@ class DiscontinuedChannel(MissRule):
             )
 
 
-class YankedVersion(Rule):
-    """A version that its maintainers withdrew.
-
-    What it does: reports a pin on a yanked release.
-
-    Why it is bad: pip installs a yanked release only for an exact pin, with a warning; it was
-    withdrawn for a reason.
-
-    Example: ``torchvision==0.15.0``, replaced by 0.15.1.
-
-    Fix: the next patch release.
-
-    Evidence: PyPI's own mark.
-    """
-
-    code = "TP107"
-    name = "yanked-version"
-    severity = WARNING
-
-    def check(self, way: Way, context: Context) -> Iterator[Finding]:
-        """Yield selected builds that are yanked, and misses for that reason."""
-        for judged_set, one in context.pairs(way):
-            selection = one.selection
-            miss = selection.miss
-            yanked_miss = miss is not None and miss.kind == "yanked"
-            if not yanked_miss and (selection.build is None or not selection.build.yanked):
-                continue
-            document, span = judged_set.place(selection)
-            version = selection.build.version if selection.build else ""
-            text = miss.message if miss and yanked_miss else ""
-            yield self.finding(
-                document,
-                narrow(document, span, selection),
-                text or f"{selection.package} {version} was withdrawn (yanked) by its maintainers",
-                severity=ERROR if yanked_miss else WARNING,
-                package=selection.package,
-                target=judged_set.target,
-                because=(Because("the release is marked as yanked", MEASURED, "PyPI"),),
-            )
-
-
-class ExpiredNightly(Rule):
-    """A dated nightly build that is no longer listed.
-
-    What it does: reports pins on ``.devYYYYMMDD`` versions that are older than about 60 days.
-
-    Why it is bad: PyTorch removes old nightlies from the index; the install then stops.
-
-    Example: ``torch==2.7.0.dev20250311+cu128``
-
-    Fix: the stable release that followed.
-
-    Evidence: PyTorch's index holds nightlies for about 60 days.
-    """
-
-    code = "TP108"
-    name = "expired-nightly"
-    severity = ERROR
-
-    def check(self, way: Way, context: Context) -> Iterator[Finding]:
-        """Yield dated pins; how old they are is counted from the catalog's date."""
-        import datetime
-
-        today = datetime.date.fromisoformat(context.catalog.date)
-        for document in way.install.documents:
-            for declaration in document.declarations:
-                day = nightly_day(declaration.specifier)
-                if day is None or declaration.name not in FAMILY:
-                    continue
-                try:
-                    built = datetime.datetime.strptime(day, "%Y%m%d").date()
-                except ValueError:
-                    continue
-                age = (today - built).days
-                old = age > 60
-                specifier = declaration.specifier_span or declaration.span
-                gone = (
-                    "is no longer listed" if old else f"leaves the index in about {60 - age} days"
-                )
-                yield self.finding(
-                    document,
-                    Span(declaration.span.start, specifier.end),
-                    f"the {declaration.name} nightly of {built.isoformat()} {gone}",
-                    severity=ERROR if old else INFO,
-                    package=declaration.name,
-                    because=(
-                        Because(
-                            "nightly builds are listed for about 60 days",
-                            PUBLISHED,
-                            "https://github.com/pytorch/test-infra/pull/4900",
-                        ),
-                    ),
-                )
-
-
 def is_nightly(selection: Selection) -> bool:
     """True if the pin is on a dated nightly: TP108 speaks of it."""
     return nightly_day(declared_specifier(selection)) is not None
@@ -504,6 +409,4 @@ RULES = (
     GlibcTooOld,
     LabelNotOnIndex,
     DiscontinuedChannel,
-    YankedVersion,
-    ExpiredNightly,
 )

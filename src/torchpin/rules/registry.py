@@ -65,6 +65,7 @@ class Rule:
 def all_rules() -> tuple[Rule, ...]:
     """Return one instance of every rule, by code."""
     from torchpin.rules import (  # imported here: a rule module imports this one
+        companions,
         drift,
         exists,
         family,
@@ -72,10 +73,15 @@ def all_rules() -> tuple[Rule, ...]:
         hardware,
         horizon,
         indexes,
+        withdrawn,
     )
 
     rules: list[Rule] = []
-    for module in (files, exists, hardware, family, indexes, drift, horizon):
+    modules = (
+        *(files, exists, withdrawn, hardware, family, companions),
+        *(indexes, drift, horizon),
+    )
+    for module in modules:
         rules += [rule() for rule in module.RULES]
     return tuple(sorted(rules, key=lambda rule: rule.code))
 
