@@ -180,11 +180,14 @@ def whole_entries(text: str, tables: list[dict[str, Any]], key: str) -> tuple[En
     starts = [match.start() for match in pattern.finditer(text)]
     if len(starts) != len(tables):
         return tuple(Entry(table, 0, len(text)) for table in tables)
-    ends = (*starts[1:], len(text))
-    return tuple(
-        Entry(table, start, start + len(text[start:end].rstrip()))
-        for table, start, end in zip(tables, starts, ends, strict=True)
-    )
+    ends = [*starts[1:], len(text)] if starts else []
+    other = re.compile(rf"^\[(?!\[?{re.escape(key)}[.\]])", re.MULTILINE)
+    entries = []
+    for table, start, end in zip(tables, starts, ends, strict=True):
+        behind = other.search(text, start + 1, end)
+        stop = behind.start() if behind is not None else end
+        entries.append(Entry(table, start, start + len(text[start:stop].rstrip())))
+    return tuple(entries)
 
 
 def value_span(text: str, entry: Entry, key: str) -> Span | None:
