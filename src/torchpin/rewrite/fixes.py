@@ -123,12 +123,18 @@ def end_of_notes(document: Document, offset: int) -> int:
     return offset
 
 
+def _turn(finding: Finding) -> tuple[bool, bool]:
+    fix = finding.fix
+    return fix is None or fix.safety != SAFE, finding.code in INDEX
+
+
 def apply_fixes(
     findings: Iterable[Finding], *, unsafe: bool
 ) -> tuple[list[tuple[Document, bytes]], list[str]]:
     """Return the new bytes of every document that the allowed fixes change.
 
     One plan a document, or any number of fixes of single lines; the caller looks again for more.
+    Safe fixes come first: allowing others must not lead to a worse end.
     Also returned: why fixes were left out.
 
     Raises:
@@ -140,7 +146,7 @@ def apply_fixes(
     open_to_lines: set[str] = set()
     refused: list[str] = []
     done: list[Fix] = []
-    for finding in findings:
+    for finding in sorted(findings, key=_turn):
         fix = finding.fix
         if fix is None or not fix.edits or fix in done:
             continue
