@@ -17,7 +17,7 @@ from packaging.version import Version
 from torchpin.catalog import store
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FAMILY, PLATFORMS, WATCHED, Build
-from torchpin.catalog.show import show_rows
+from torchpin.catalog.show import holds, nearest_versions, show_rows
 from torchpin.catalog.store import FOLDER, Catalog, load_catalog
 from torchpin.errors import CatalogError
 from torchpin.evidence import MEASURED, ORDER, PUBLISHED
@@ -346,9 +346,10 @@ def test_missing_and_broken_data(tmp_path: Path) -> None:
 
 def test_show_rows() -> None:
     (row,) = show_rows(CATALOG, "torch", "2.12.1", "cu126", "linux-x86_64")
-    assert row["version"] == "2.12.1"
+    assert row["version"] == "2.12.1+cu126"
     assert row["index"] == "channel"
-    assert {"50", "60", "70"} <= set(row["sass"])
+    assert {"sm_50", "sm_60", "sm_70"} <= set(row["sass"])
+    assert set(row["pythons_inferred"]) < set(row["pythons"])
     assert row["evidence"] == {"exists": "lockfile", "kernels": "published"}
     json.dumps(row)
     rows = show_rows(CATALOG, "torch", "2.13.0", "pypi")
@@ -357,11 +358,28 @@ def test_show_rows() -> None:
         *("linux-x86_64", "linux-aarch64", "windows-x86_64", "macos-arm64")
     }
     linux = next(r for r in rows if r["platform"] == "linux-x86_64")
-    assert linux["libraries"]["libtorch_cuda_linalg.so"]["sass"][0] == "80"
+    assert linux["libraries"]["libtorch_cuda_linalg.so"]["sass"][0] == "sm_80"
     assert len(show_rows(CATALOG, "torch")) == len(CATALOG.builds("torch"))
     assert {r["label"] for r in show_rows(CATALOG, "torch", "2.14.1+cu126")} == {"cu126"}
     assert show_rows(CATALOG, "torch", "9.9") == []
     assert show_rows(CATALOG, "numpy") == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "held", "nearest"),
+    [
+        ("2.1", True, "1.9 2.0 2.1.0 2.1.1.post1"),
+        ("2.1.0.0", True, "1.9 2.0 2.1.0 2.1.1.post1"),
+        ("2.1.1", False, "2.0 2.1.0 2.1.1.post1"),
+        ("0.1", False, "1.9 2.0"),
+        ("9", False, "2.1.0 2.1.1.post1"),
+        ("latest", False, "2.0 2.1.0 2.1.1.post1"),
+    ],
+)
+def test_nearest_versions(wanted: str, held: bool, nearest: str) -> None:
+    versions = ("1.9", "2.0", "2.1.0", "2.1.1.post1")
+    assert holds(versions, wanted) is held
+    assert " ".join(nearest_versions(versions, wanted)) == nearest
 
 
 def test_triton_is_what_torch_asks_for() -> None:

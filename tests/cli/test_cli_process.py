@@ -118,6 +118,7 @@ def test_help_of_a_command(run: Run, command: str) -> None:
         (("fleet", "show"), "no fleet is declared here"),
         (("catalog", "show", "torchvison"), "did you mean `torchvision`?"),
         (("catalog", "show", "torch", "--channel", "cu1266"), "did you mean `cu126`?"),
+        (("catalog", "show", "torch", "2.14.7"), "the nearest are 2.14.0, 2.14.1, 2.15.0"),
         (("resolve",), "resolve needs a fleet"),
     ],
 )
@@ -284,7 +285,7 @@ def test_json_of_show_resolve_and_catalog(run: Run, broken: Path) -> None:
     _validate("resolve", json.loads(resolved.stdout))
     listed = run("catalog", "show", "torch", "2.10.0", "--output-format", "json")
     _validate("catalog-show", json.loads(listed.stdout))
-    absent = run("catalog", "show", "torch", "9.9.9")
+    absent = run("catalog", "show", "torch", "2.14.1", "--channel", "cu118")
     assert (absent.returncode, "no such build" in text(absent)) == (1, True)
 
 

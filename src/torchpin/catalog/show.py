@@ -1,6 +1,8 @@
-"""Builds as plain records: what ``torchpin catalog show`` prints."""
+"""Builds as plain records, the JSON contract of ``torchpin catalog show``."""
 
 from __future__ import annotations
+
+from packaging.version import InvalidVersion, Version
 
 from torchpin.catalog.model import Build, Kernels
 from torchpin.catalog.store import Catalog
@@ -27,9 +29,9 @@ def show_rows(
             lies on its own index.
         platform: one of ``PLATFORMS``; None for all.
 
-    ``version`` is the public version; ``sass``, ``ptx`` and ``gfx`` are empty where no list is
-    known (then ``evidence.kernels`` is None); ``pythons_inferred`` are tags that PyPI has and the
-    channel is thought to have.
+    ``version`` has its label; ``sass``, ``ptx`` and ``gfx`` are empty where no list is known (then
+    ``evidence.kernels`` is None); ``pythons_inferred`` are those of ``pythons`` that PyPI has and
+    the channel is thought to have.
     """
     public, plus, label = (version or "").partition("+")
     home = None if channel is None else "pypi" if channel == "pypi" else "channel"
@@ -48,14 +50,15 @@ def row(build: Build) -> dict[str, Any]:
     lists = build.kernels
     return {
         "package": build.package,
-        "version": build.version,
+        "version": build.full_version,
         "channel": build.channel,
         "platform": build.platform,
         "index": build.home,
         "label": build.label,
-        "pythons": list(build.pythons),
+        "pythons": [*build.pythons, *build.pythons_inferred],
         "pythons_inferred": list(build.pythons_inferred),
         **_arches(lists),
+        "gfx": list(lists.gfx) if lists else [],
         "libraries": {name: _arches(k) for name, k in build.libraries},
         "cuda": build.cuda,
         "glibc": build.glibc,
@@ -66,10 +69,38 @@ def row(build: Build) -> dict[str, Any]:
         "released": build.released,
         "evidence": {"exists": build.evidence, "kernels": lists.evidence if lists else None},
         "source": build.source,
+        "kernels_source": lists.source if lists else None,
     }
 
 
 def _arches(lists: Kernels | None) -> dict[str, list[str]]:
     if lists is None:
-        return {"sass": [], "ptx": [], "gfx": []}
-    return {"sass": list(lists.sass), "ptx": list(lists.ptx), "gfx": list(lists.gfx)}
+        return {"sass": [], "ptx": []}
+    return {
+        "sass": [f"sm_{arch}" for arch in lists.sass],
+        "ptx": [f"compute_{arch}" for arch in lists.ptx],
+    }
+
+
+def holds(versions: tuple[str, ...], wanted: str) -> bool:
+    """Return whether ``wanted``, however it is spelled, is one of ``versions``."""
+    try:
+        place = Version(wanted)
+    except InvalidVersion:
+        return False
+    return any(Version(version) == place for version in versions)
+
+
+def nearest_versions(versions: tuple[str, ...], wanted: str) -> tuple[str, ...]:
+    """Return up to two versions below and two above ``wanted``, ascending.
+
+    Args:
+        versions: ascending, as ``Catalog.versions`` returns them.
+        wanted: a public version; the last three versions are the nearest to what is none.
+    """
+    try:
+        place = Version(wanted)
+    except InvalidVersion:
+        return versions[-3:]
+    at = sum(Version(version) < place for version in versions)
+    return versions[max(0, at - 2) : at + 2]

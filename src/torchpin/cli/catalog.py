@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpin.catalog.model import PLATFORMS, Build
+from torchpin.catalog.model import PLATFORMS
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.parser import Parser, add_output, nearest
 from torchpin.cli.terminal import note, out, style
@@ -14,11 +14,13 @@ def parser() -> Parser:
     made = Parser(
         "catalog show",
         "Show the published builds of a package: Pythons, kernels, CUDA, evidence.",
-        "exit code: 0 builds found · 1 none",
+        "exit code: 0 builds found · 1 none · 2 unknown package, version or channel",
     )
     made.add_argument("package", metavar="PACKAGE", help="torch, torchvision, torchaudio …")
     made.add_argument("version", nargs="?", metavar="VERSION", help="2.14.1 or 2.14.1+cu126")
-    made.add_argument("--channel", metavar="NAME", help="only builds of a channel: cu126, cpu")
+    made.add_argument(
+        "--channel", metavar="NAME", help="only builds of a channel: cu126, cpu, pypi"
+    )
     made.add_argument(
         "--platform", choices=PLATFORMS, metavar="NAME", help=f"one of {', '.join(PLATFORMS)}"
     )
@@ -35,6 +37,7 @@ def main(argv: list[str]) -> int:
             f"unknown catalog command {word!r}" if word else "catalog what?", hint=hint
         )
     args = parser().parse(argv[1:] if argv[0] == "show" else argv)
+    from torchpin.catalog.show import holds, nearest_versions, show_rows
     from torchpin.catalog.store import load_catalog
 
     catalog = load_catalog()
@@ -46,23 +49,33 @@ def main(argv: list[str]) -> int:
             hint=nearest(package, known) or f"it holds {', '.join(known)}",
         )
     version, _, label = (args.version or "").partition("+")
-    channel = args.channel or label or None
-    if channel is not None and channel not in catalog.channels(package):
-        hint = nearest(channel, catalog.channels(package))
-        raise UsageError(f"the catalog knows no channel {channel!r} of {package}", hint=hint)
-    found: tuple[Build, ...] = catalog.find(
-        package, version=version or None, channel=channel, platform=args.platform
-    )
+    if version and not holds(catalog.versions(package), version):
+        around = ", ".join(nearest_versions(catalog.versions(package), version))
+        raise UsageError(
+            f"the catalog of {catalog.date} knows no {package} {version}",
+            hint=f"the nearest are {around}; the newest is {catalog.newest(package) or 'unknown'}",
+        )
+    channels = (*catalog.channels(package), "pypi")
+    for channel in (args.channel, label):
+        if channel and channel not in channels:
+            raise UsageError(
+                f"the catalog knows no channel {channel!r} of {package}",
+                hint=nearest(channel, channels) or f"it knows {', '.join(channels)}",
+            )
+    rows = show_rows(catalog, package, args.version, args.channel, args.platform)
     if args.output_format == "json":
         from torchpin.report import json_
 
-        out(json_.catalog_show(found))
+        out(json_.catalog_show(rows))
     else:
-        from torchpin.report import tables
+        from torchpin.report import builds
 
-        out(tables.builds(found, style(no_color=args.no_color)))
-        if not found and version and not args.quiet:
-            existence = catalog.existence(package, version, channel=channel, platform=args.platform)
+        report = builds.builds if version else builds.versions
+        out(report(rows, style(no_color=args.no_color)))
+        if not rows and version and not args.quiet:
+            existence = catalog.existence(
+                package, version, channel=args.channel or label or None, platform=args.platform
+            )
             words = {True: "it exists", False: "it was never published", None: "not known"}
             note(f"{words[existence.exists]} [{existence.evidence}] {existence.source}")
-    return CLEAN if found else FINDINGS
+    return CLEAN if rows else FINDINGS

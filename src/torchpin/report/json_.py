@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchpin.catalog.model import Build, Kernels
 from torchpin.judge.model import Verdict
 from torchpin.report.lines import full_versions, requirement_lines, unique
 from torchpin.report.model import CheckView, Locator, count
@@ -84,9 +83,9 @@ def resolve(outcome: Outcome, client: str = "pip") -> str:
     )
 
 
-def catalog_show(builds: tuple[Build, ...]) -> str:
-    """Return the builds that ``catalog show`` found."""
-    return _dump({"version": VERSION, "builds": [_build(build) for build in builds]})
+def catalog_show(rows: list[dict[str, Any]]) -> str:
+    """Return the builds that ``catalog show`` found, rows of ``catalog.show``."""
+    return _dump({"version": VERSION, "builds": rows})
 
 
 def _dump(value: dict[str, Any]) -> str:
@@ -215,43 +214,6 @@ def _plan(plan: Plan, client: str) -> dict[str, Any]:
         "packages": full_versions(plan),
         "requirements": list(requirement_lines(plan, client)),
         "because": [_because(*ground) for ground in plan.because],
-    }
-
-
-def _build(build: Build) -> dict[str, Any]:
-    kernels = build.kernels
-    return {
-        "package": build.package,
-        "version": build.full_version,
-        "channel": build.channel,
-        "platform": build.platform,
-        "index": build.home,
-        "pythons": [*build.pythons, *build.pythons_inferred],
-        "pythons_inferred": list(build.pythons_inferred),
-        **_kernels(kernels),
-        "gfx": list(kernels.gfx) if kernels is not None else [],
-        "libraries": {name: _kernels(found) for name, found in build.libraries},
-        "cuda": build.cuda,
-        "glibc": build.glibc,
-        "macos": build.macos,
-        "requires": build.requires_torch,
-        "requires_python": build.requires_python,
-        "yanked": build.yanked,
-        "released": build.released,
-        "evidence": {
-            "exists": build.evidence,
-            "kernels": kernels.evidence if kernels is not None else None,
-        },
-        "source": build.source,
-    }
-
-
-def _kernels(kernels: Kernels | None) -> dict[str, list[str]]:
-    if kernels is None:
-        return {"sass": [], "ptx": []}
-    return {
-        "sass": [f"sm_{name}" for name in kernels.sass],
-        "ptx": [f"compute_{name}" for name in kernels.ptx],
     }
 
 

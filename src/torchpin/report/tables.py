@@ -1,14 +1,11 @@
-"""Text reports of ``show``, ``resolve`` and ``catalog show``."""
+"""Text reports of ``show`` and ``resolve``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from torchpin.catalog.model import Build, Kernels
 from torchpin.judge.model import Verdict
 from torchpin.report.lines import requirement_lines, unique
 from torchpin.report.model import Locator, plural
-from torchpin.report.style import Style, clean, width
+from torchpin.report.style import Style, clean
 from torchpin.resolve.model import Outcome, Plan
 from torchpin.select.model import Selection
 
@@ -19,17 +16,6 @@ _VERDICT_COLOR = {
     "fails": "error",
     "unknown": "dim",
 }
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table with blanks between columns (no colours: widths count)."""
-    widths = [max(width(row[column]) for row in (header, *rows)) for column in range(len(header))]
-    return [
-        "  ".join(
-            cell + " " * (size - width(cell)) for cell, size in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in (header, *rows)
-    ]
 
 
 def show(selections: tuple[tuple[Selection, Verdict | None], ...], style: Style) -> str:
@@ -128,74 +114,3 @@ def _plan(plan: Plan, style: Style, client: str) -> list[str]:
     lines += [f"    {style.paint('good', line)}" for line in requirement_lines(plan, client)]
     lines += [f"  because: {clean(text)} [{evidence}]" for text, evidence, _ in plan.because]
     return lines
-
-
-def builds(found: tuple[Build, ...], style: Style) -> str:
-    """Return the builds of ``catalog show``: one row a build; all facts if there are few."""
-    if not found:
-        return "The catalog knows no such build.\n"
-    if len(found) <= 2:
-        return "\n".join("\n".join(_build(build, style)) + "\n" for build in found)
-    header = ("version", "index", "build", "platform", "evidence", "python", "kernels")
-    rows = [
-        (
-            build.full_version,
-            build.home,
-            build.channel,
-            build.platform,
-            build.evidence,
-            _pythons(build),
-            _short(build.kernels),
-        )
-        for build in found
-    ]
-    lines = table(header, rows)
-    lines[0] = style.paint("bold", lines[0])
-    legend = " ? = inferred from PyPI's files." if any(b.pythons_inferred for b in found) else ""
-    return "\n".join(lines) + f"\n{plural(len(found), 'build')}.{legend}\n"
-
-
-def _build(build: Build, style: Style) -> list[str]:
-    where = "PyPI" if build.home == "pypi" else f"channel {build.channel}"
-    title = f"{build.package} {build.full_version} on {where}, {build.platform}"
-    rows = [
-        ("built for", build.channel),
-        ("CUDA", build.cuda or "none"),
-        ("Python", _pythons(build)),
-        ("requires torch", _requires(build.requires_torch)),
-        ("requires Python", build.requires_python or "not known"),
-        ("glibc", build.glibc or ""),
-        ("macOS", build.macos or ""),
-        ("released", build.released or ""),
-        ("yanked", "yes" if build.yanked else ""),
-        ("kernels", _kernels(build.kernels)),
-        *((name, _kernels(kernels)) for name, kernels in build.libraries),
-        ("exists", f"[{build.evidence}] {build.source}"),
-    ]
-    return [
-        style.paint("bold", title),
-        *(f"  {name}: {clean(value)}" for name, value in rows if value),
-    ]
-
-
-def _requires(text: str | None) -> str:
-    if text is None:
-        return "not known"
-    return text or "any (it declares nothing)"
-
-
-def _pythons(build: Build) -> str:
-    return " ".join((*build.pythons, *(f"{tag}?" for tag in build.pythons_inferred)))
-
-
-def _short(kernels: Kernels | None) -> str:
-    if kernels is None:
-        return ""
-    names = [f"sm_{name}" for name in kernels.sass] + list(kernels.gfx)
-    return " ".join(names + [f"compute_{name}" for name in kernels.ptx])
-
-
-def _kernels(kernels: Kernels | None) -> str:
-    if kernels is None:
-        return "none known"
-    return f"{_short(kernels)} [{kernels.evidence}] {kernels.source}"
