@@ -128,7 +128,8 @@ class Way(NamedTuple):
         import re
 
         channels = {index.kind.channel for index in self.install.indexes if index.kind.channel}
-        named = re.search(r"(^|[^a-z])cpu([^a-z]|$)", f"{base_name(self.install.root.path)} {self.install.name or ''}".lower())
+        name = f"{base_name(self.install.root.path)} {self.install.name or ''}".lower()
+        named = re.search(r"(^|[^a-z])cpu([^a-z]|$)", name)
         return channels == {"cpu"} or (named is not None and not channels - {"cpu"})
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Span
 from torchpin.evidence import MEASURED, PUBLISHED
-from torchpin.rules.context import Context, Way
-from torchpin.rules.exists import narrow
+from torchpin.rules.context import Context, Judged, JudgedSet, Way
+from torchpin.rules.exists import misses, narrow
 from torchpin.rules.files import nightly_day
 from torchpin.rules.model import ERROR, INFO, WARNING, Because, Finding
 from torchpin.rules.registry import Rule
@@ -35,24 +35,34 @@ class YankedVersion(Rule):
 
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
         """Yield selected builds that are yanked, and misses for that reason."""
+        for judged_set, one, miss in misses(way, context):
+            if miss.kind == "yanked":
+                yield self._yanked(way, context, judged_set, one, miss.message, ERROR)
         for judged_set, one in context.pairs(way):
-            selection = one.selection
-            miss = selection.miss
-            yanked_miss = miss is not None and miss.kind == "yanked"
-            if not yanked_miss and (selection.build is None or not selection.build.yanked):
-                continue
-            document, span = judged_set.place(selection)
-            version = selection.build.version if selection.build else ""
-            text = miss.message if miss and yanked_miss else ""
-            yield self.finding(
-                document,
-                narrow(document, span, selection),
-                text or f"{selection.package} {version} was withdrawn (yanked) by its maintainers",
-                severity=ERROR if yanked_miss else WARNING,
-                package=selection.package,
-                target=judged_set.target,
-                because=(Because("the release is marked as yanked", MEASURED, "PyPI"),),
-            )
+            build = one.selection.build
+            if build is not None and build.yanked:
+                text = f"{build.package} {build.version} was withdrawn (yanked) by its maintainers"
+                yield self._yanked(way, context, judged_set, one, text, WARNING)
+
+    def _yanked(
+        self,
+        way: Way,
+        context: Context,
+        judged_set: JudgedSet,
+        one: Judged,
+        text: str,
+        severity: str,
+    ) -> Finding:
+        document, span = judged_set.place(one.selection)
+        return self.finding(
+            document,
+            narrow(document, span, one.selection),
+            text,
+            severity=context.severity(way, judged_set.target, severity),
+            package=one.selection.package,
+            target=judged_set.target,
+            because=(Because("the release is marked as yanked", MEASURED, "PyPI"),),
+        )
 
 
 class ExpiredNightly(Rule):
