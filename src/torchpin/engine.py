@@ -15,9 +15,9 @@ from torchpin.catalog.model import PLATFORMS, Build
 from torchpin.catalog.store import Catalog, load_catalog
 from torchpin.documents.base import Document
 from torchpin.documents.discover import discover
-from torchpin.documents.loader import load
+from torchpin.documents.kinds import KINDS, REQUIREMENTS, kind_of
+from torchpin.documents.loader import load, read_as
 from torchpin.documents.pins import exact_version
-from torchpin.documents.requirements import read_requirements
 from torchpin.errors import TorchpinError, UsageError
 from torchpin.fleet.model import Fleet, NodeGroup, Settings, Target
 from torchpin.judge.model import Reason, Verdict
@@ -26,9 +26,9 @@ from torchpin.resolve.model import Origin, Outcome, Request, Want
 from torchpin.rules.context import Context, Judged, JudgedSet, Way
 from torchpin.rules.model import INFO, Finding
 from torchpin.rules.registry import Rule, all_rules, merge, run_rules
-from torchpin.select.installs import install_of
 from torchpin.select.model import Install, SelectedSet, Selection
 from torchpin.select.selection import select
+from torchpin.ways import entries, project_of, without_echoes
 
 ROUNDS = 8
 """How often fixing looks again; two or three are usual."""
@@ -131,7 +131,7 @@ class Reader:
         if key in self.overlay:
             if key not in self.cache:
                 name, data = self.overlay[key]
-                self.cache[key] = read_requirements(name, data)
+                self.cache[key] = read_as(kind_of(name) or REQUIREMENTS, name, data)
             return self.cache[key]
         return load(path, self.cache)
 
@@ -155,12 +155,12 @@ def read(
     if options.stdin is not None:
         paths = (options.stdin_filename or "<stdin>",)
     else:
-        found = discover(options.paths or (".",))
+        found = discover(options.paths or (".",), KINDS)
         paths = [file.path for file in found.files]
         if not paths:
             notes.append(
                 "no dependency files found (looked for requirements*.txt, requirements*.in, "
-                "constraints*.txt and files in requirements/)"
+                "constraints*.txt, files in requirements/, pyproject.toml and lock files)"
             )
     for path in paths:
         try:
@@ -180,67 +180,6 @@ def read(
                 )
             )
     return tuple(documents), tuple(failures), tuple(notes)
-
-
-def project_of(path: str) -> str:
-    """Return the folder whose files stand in for one another: ``requirements/`` is no project."""
-    folder = os.path.dirname(path)
-    if os.path.basename(folder).lower() in ("requirements", "deps", "dependencies", "reqs"):
-        folder = os.path.dirname(folder)
-    return os.path.normpath(folder or ".")
-
-
-def client_of(options: Options, group: NodeGroup | None) -> str:
-    """Return which client installs a requirements file: as told, else as the group says, else pip.
-
-    ``[tool.uv]`` in a project speaks of projects, not of requirements files.
-    """
-    if options.client is not None:
-        return options.client
-    if group is not None and group.client is not None:
-        return group.client
-    return "pip"
-
-
-def bound_groups(fleet: Fleet, path: str) -> frozenset[str]:
-    """Return the groups whose profile names the file at ``path``."""
-    base = os.path.dirname(os.path.abspath(fleet.path)) if fleet.path else os.getcwd()
-    real = os.path.realpath(path)
-    return frozenset(
-        group.name
-        for group in fleet.groups
-        if any(os.path.realpath(os.path.join(base, name)) == real for name in group.files)
-    )
-
-
-def targets_of(fleet: Fleet, path: str) -> tuple[Target, ...]:
-    """Return the targets that the file at ``path`` is a way in for.
-
-    A group that names files is served by these alone; every other group by any file.
-    """
-    bound = bound_groups(fleet, path)
-    return tuple(
-        target for target in fleet.targets() if target.group.name in bound or not target.group.files
-    )
-
-
-def roots_of(documents: Sequence[Document], fleet: Fleet) -> list[Document]:
-    """Return the ways in: documents that no other includes, and those that the profile names."""
-    included: set[str] = set()
-    for document in documents:
-        folder = os.path.dirname(document.path)
-        for include in document.includes:
-            if "://" in include.path:
-                continue
-            real = os.path.realpath(os.path.join(folder, include.path))
-            if real != os.path.realpath(document.path):
-                included.add(real)
-    roots = [
-        document
-        for document in documents
-        if os.path.realpath(document.path) not in included or bound_groups(fleet, document.path)
-    ]
-    return roots or list(documents)
 
 
 HARDWARE = frozenset(("kernels", "driver", "driver-branch", "vendor"))
@@ -312,31 +251,22 @@ def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages,
     documents, failures, notes = read(options, reader)
     catalog = load_catalog()
     drivers = load_drivers()
-    private = dict(settings.indexes)
     ways: list[Way] = []
     seen: dict[str, Document] = {}
-    for root in roots_of(documents, used):
-        targets = targets_of(used, root.path)
-        by_client: dict[tuple[str, tuple[str, ...]], list[Target]] = {}
-        for target in targets:
-            key = (client_of(options, target.group), target.group.indexes)
-            by_client.setdefault(key, []).append(target)
-        for (client, indexes), some in by_client.items():
-            install = install_of(
-                root, reader, client=client, private=private, extra_indexes=indexes
+    for entry in entries(documents, options.client, used, reader):
+        for document in entry.documents:
+            seen.setdefault(document.path, document)
+        ways.append(
+            Way(
+                entry.install,
+                project_of(entry.install.root.path),
+                judge_install(entry.install, entry.targets, catalog, drivers, declared),
+                entry.bound,
+                settings.indexes,
+                entry.indexes,
             )
-            for document in install.documents:
-                seen.setdefault(document.path, document)
-            ways.append(
-                Way(
-                    install,
-                    project_of(root.path),
-                    judge_install(install, some, catalog, drivers, declared),
-                    bound_groups(used, root.path),
-                    settings.indexes,
-                    indexes,
-                )
-            )
+        )
+    ways = without_echoes(ways)
     for document in documents:
         seen.setdefault(document.path, document)
     context = Context(tuple(ways), used, declared, catalog, drivers)

@@ -30,6 +30,8 @@ PLANNED = frozenset(
 LINES = frozenset(("TP305", "TP506"))
 """Codes whose fixes change one line each: several go together."""
 
+PROJECT = frozenset(("TP405", "TP406", "TP408", "TP409", "TP411", "TP415", "TP503", "TP504"))
+"""Codes that the plan of a project mends, or its lock made anew."""
 INDEX = frozenset(("TP401", "TP407"))
 """Codes that are mended by pinning what is meant and by making the index an additional one."""
 
@@ -50,6 +52,7 @@ class Maker:
         self.context = context
         self.policy = policy
         self._plans: dict[int, Fix | None] = {}
+        self._projects: dict[str, Fix | None] = {}
 
     def fix(self, finding: Finding) -> Fix | None:
         """Return the fix of one finding."""
@@ -57,11 +60,13 @@ class Maker:
             return drop_label(finding)
         if finding.code == "TP305":
             return drop_line(finding)
-        if finding.severity == INFO or finding.code not in (*PLANNED, *INDEX):
+        if finding.severity == INFO or finding.code not in (*PLANNED, *INDEX, *PROJECT):
             return None
         for number, way in enumerate(self.context.ways):
-            if not any(one.path == finding.path for one in way.install.documents):
+            if finding.path not in way.paths:
                 continue
+            if way.install.root.kind != "requirements":
+                return self._project(way)
             if finding.code in INDEX:
                 fix = index_fix(way, self.context, self.policy)
             elif finding.code == "TP402" and self._codes(way) == {"TP402"}:
@@ -71,6 +76,17 @@ class Maker:
             if fix is not None:
                 return fix
         return None
+
+    def _project(self, way: Way) -> Fix | None:
+        from torchpin.rewrite.projects import ProjectFix
+
+        root = way.install.root
+        if root.project is None:
+            return None
+        if root.path not in self._projects:
+            ways = tuple(one for one in self.context.ways if one.install.root.path == root.path)
+            self._projects[root.path] = ProjectFix(root, ways, self.context, self.policy).fix()
+        return self._projects[root.path]
 
     def _planned(self, number: int, way: Way) -> Fix | None:
         if number not in self._plans:
@@ -141,6 +157,7 @@ def apply_fixes(
         RewriteError: an edit would change more than it says.
     """
     from torchpin.rewrite.verify import check_requirements_edit
+    from torchpin.rewrite.verify_project import check_project_edit
 
     taken: dict[str, FileEdits] = {}
     open_to_lines: set[str] = set()
@@ -166,7 +183,10 @@ def apply_fixes(
     changed: list[tuple[Document, bytes]] = []
     for edits in taken.values():
         text = apply_edits(edits.document.text, edits.edits)
-        check_requirements_edit(edits.document, text, edits.edits)
+        if edits.document.kind == "requirements":
+            check_requirements_edit(edits.document, text, edits.edits)
+        else:
+            check_project_edit(edits.document, text, edits.edits)
         try:
             changed.append((edits.document, edits.document.encode(text)))
         except UnicodeEncodeError as error:

@@ -179,7 +179,7 @@ class ProjectFix:
                         yield draft, f"{plans_text([single])} by sources of pytorch-{channel}"
             if self.scoped() and channel is not None:
                 enabled = tuple((target.group.name, channel) for target in single.targets)
-                draft = self.written(lambda: self.extras({channel: single}), enabled)
+                draft = self.written(partial(self.extras, {channel: single}), enabled)
                 if draft is not None:
                     yield draft, f"extra {channel}: {plans_text([single])}"
         parts = outcome.alternative or (outcome.plans if len(outcome.plans) > 1 else ())
@@ -193,7 +193,7 @@ class ProjectFix:
                     return
                 by_channel[channel] = plan
                 enabled_list += [(target.group.name, channel) for target in part.targets]
-            draft = self.written(lambda: self.extras(by_channel), tuple(enabled_list))
+            draft = self.written(partial(self.extras, by_channel), tuple(enabled_list))
             if draft is not None:
                 listed = "; ".join(
                     f"extra {channel}: {plans_text([plan])}" for channel, plan in by_channel.items()

@@ -1,0 +1,82 @@
+"""Is an edited project file what was meant? Parsed again, and compared part by part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchpin.documents.base import Document, Edit, apply_edits
+from torchpin.documents.pyproject import read_pyproject
+from torchpin.documents.toml_view import read_toml
+from torchpin.errors import RewriteError
+
+TOUCHED = (
+    ("project", "dependencies"),
+    ("project", "optional-dependencies"),
+    ("dependency-groups",),
+    ("tool", "uv"),
+    ("tool", "poetry", "dependencies"),
+    ("tool", "poetry", "group"),
+    ("tool", "poetry", "source"),
+    ("tool", "pdm"),
+)
+"""Where a fix may change values; everything else must parse to what it was."""
+
+
+def check_project_edit(before: Document, after_text: str, edits: tuple[Edit, ...]) -> Document:
+    """Return the document that ``after_text`` makes, if it is ``before`` with these edits.
+
+    Raises:
+        RewriteError: the text is not what the edits give, it is no TOML, it has a new problem, or
+            anything but dependencies, sources and indexes changed its value.
+    """
+    try:
+        expected = apply_edits(before.text, edits)
+        data = before.encode(after_text)
+    except ValueError as error:
+        raise RewriteError(f"not edited: {error}", path=before.path) from error
+    if expected != after_text:
+        raise RewriteError("not edited: the text is not what the edits give", path=before.path)
+    after = read_pyproject(before.path, data)
+    if len(after.problems) > len(before.problems):
+        raise RewriteError(f"not edited: {after.problems[-1].message}", path=before.path)
+    if rest_of(before.text) != rest_of(after_text):
+        raise RewriteError("not edited: another part of the file would change", path=before.path)
+    return after
+
+
+def rest_of(text: str) -> dict[str, Any]:
+    """Return the parsed file without the parts that a fix may change.
+
+    Raises:
+        RewriteError: the text is no TOML.
+    """
+    value = parsed(text)
+    for path in TOUCHED:
+        table: Any = value
+        for key in path[:-1]:
+            table = table.get(key) if isinstance(table, dict) else None
+        if isinstance(table, dict):
+            table.pop(path[-1], None)
+    return without_empty(value)
+
+
+def without_empty(value: dict[str, Any]) -> dict[str, Any]:
+    """Return the value without empty tables: a table may come into being for a new key."""
+    found: dict[str, Any] = {}
+    for key, item in value.items():
+        kept = without_empty(item) if isinstance(item, dict) else item
+        if kept != {}:
+            found[key] = kept
+    return found
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Return the parsed TOML.
+
+    Raises:
+        RewriteError: the text is no TOML.
+    """
+    read = read_toml(text.encode("utf-8"))
+    if read.problem is not None:
+        raise RewriteError(f"not edited: the result {read.problem.message}")
+    return read.data

@@ -1,0 +1,298 @@
+"""From documents to the ways in: what is installed from where, and on which targets.
+
+Part of floor 5: it joins documents, fleet and select for the engine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from torchpin.catalog.model import FAMILY, WATCHED
+from torchpin.documents.base import Document
+from torchpin.errors import TorchpinError
+from torchpin.fleet.model import Fleet, NodeGroup, Target
+from torchpin.rules.context import Way
+from torchpin.select.installs import install_of
+from torchpin.select.model import Install
+
+Load = Callable[[str], Document]
+
+
+class Entry(NamedTuple):
+    """One way in before anything is selected."""
+
+    install: Install
+    targets: tuple[Target, ...]
+    bound: frozenset[str]
+    """Groups whose profile names this way: for them it must run."""
+    indexes: tuple[str, ...]
+    """Index URLs of the groups' command line."""
+    documents: tuple[Document, ...]
+
+
+def entries(
+    documents: Sequence[Document], client: str | None, fleet: Fleet, load: Load
+) -> Iterator[Entry]:
+    """Yield the ways in of some documents: requirements files, and the installs of projects."""
+    plain = [document for document in documents if document.kind == "requirements"]
+    for root in roots_of(plain, fleet):
+        yield from requirement_entries(root, client, fleet, load)
+    done: set[str] = set()
+    for document in documents:
+        if document.kind == "requirements":
+            continue
+        root, lock = project_files(document, load)
+        key = os.path.realpath(root.path)
+        if key not in done:
+            done.add(key)
+            yield from project_entries(root, lock, client, fleet, load)
+
+
+def requirement_entries(
+    root: Document, client: str | None, fleet: Fleet, load: Load
+) -> Iterator[Entry]:
+    """Yield the ways in of one requirements file: one a client and command line."""
+    bound = bound_groups(fleet, root.path)
+    by_client: dict[tuple[str, tuple[str, ...]], list[Target]] = {}
+    for target in targets_of(fleet, root.path):
+        key = (client_of(client, target.group), target.group.indexes)
+        by_client.setdefault(key, []).append(target)
+    private = dict(fleet.settings.indexes)
+    for (name, indexes), targets in by_client.items():
+        install = install_of(root, load, client=name, private=private, extra_indexes=indexes)
+        yield Entry(install, tuple(targets), bound, indexes, install.documents)
+
+
+def project_files(document: Document, load: Load) -> tuple[Document, Document | None]:
+    """Return the project file and the lock that belong to a document (one of them, or uv.toml).
+
+    A lock without a project file is its own root.
+    """
+    from torchpin.documents.loader import locks_beside, workspace_root
+
+    folder = os.path.dirname(document.path)
+    manifest = os.path.join(folder, "pyproject.toml")
+    root = document
+    if document.kind != "pyproject" and os.path.isfile(manifest):
+        root = load(manifest)
+    if root.kind != "pyproject":
+        return root, root if root.lock is not None else None
+    lock: Document | None = None
+    above = workspace_root(root.path, {}) if os.path.exists(root.path) else None
+    for path in (root.path, *((above,) if above else ())):
+        for place in locks_beside(path):
+            if lock is None and not os.path.basename(place).startswith("pylock"):
+                lock = quiet(load, place)
+    return root, lock
+
+
+def quiet(load: Load, path: str) -> Document | None:
+    """Return a document beside another one; None if it cannot be read (its own check says so)."""
+    try:
+        return load(path)
+    except TorchpinError:
+        return None
+
+
+def project_entries(
+    root: Document, lock: Document | None, client: str | None, fleet: Fleet, load: Load
+) -> Iterator[Entry]:
+    """Yield the ways in of a project: plain, its extras and groups, or those that a group names."""
+    from torchpin.documents.loader import siblings_of
+    from torchpin.select.projects import project_installs
+
+    if root.project is None:
+        if lock is not None:
+            yield from lone_lock(root, fleet)
+        return
+    if not mentions_family(root) and (lock is None or not mentions_family(lock)):
+        return
+    siblings = tuple(load(path) for path in siblings_of(root.path, {})) if root.project else ()
+    named = bound_groups(fleet, root.path)
+    private = dict(fleet.settings.indexes)
+    by_client: dict[tuple[str | None, tuple[str, ...]], list[Target]] = {}
+    for target in targets_of(fleet, root.path):
+        key = (client or target.group.client, target.group.indexes)
+        by_client.setdefault(key, []).append(target)
+    for (name, indexes), targets in by_client.items():
+        installs = project_installs(
+            root,
+            lock=lock,
+            siblings=siblings,
+            client=name,
+            private=private,
+            extra_indexes=indexes,
+        )
+        for install, some, bound in ways_for(installs, targets):
+            documents = (*install.documents, *((lock,) if lock is not None else ()))
+            yield Entry(install, some, bound | named, indexes, documents)
+
+
+def lone_lock(lock: Document, fleet: Fleet) -> Iterator[Entry]:
+    """Yield the way in of a lock without its project file (``pylock.toml``, a stray lock)."""
+    client = lock.lock.tool if lock.lock is not None else "pip"
+    install = Install(
+        root=lock,
+        name=None,
+        client=client,
+        documents=(lock,),
+        requirements=(),
+        constraints=(),
+        indexes=(),
+        discarded=(),
+        lock=lock,
+    )
+    bound = bound_groups(fleet, lock.path)
+    yield Entry(install, targets_of(fleet, lock.path), bound, (), (lock,))
+
+
+def ways_for(
+    installs: Sequence[Install], targets: Sequence[Target]
+) -> Iterator[tuple[Install, tuple[Target, ...], frozenset[str]]]:
+    """Yield which install serves which targets.
+
+    A group that names extras or dependency groups is served by exactly these, together.
+    """
+    free = tuple(one for one in targets if not chooses(one.group))
+    if free:
+        for install in installs:
+            yield install, free, frozenset()
+    combined: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Target]] = {}
+    for target in targets:
+        if chooses(target.group):
+            key = (target.group.extras, target.group.dependency_groups)
+            combined.setdefault(key, []).append(target)
+    for (extras, groups), some in combined.items():
+        joined = together(installs, extras, groups)
+        if joined is not None:
+            yield joined, tuple(some), frozenset(one.group.name for one in some)
+
+
+def chooses(group: NodeGroup) -> bool:
+    """True if the profile says what of a project the group installs."""
+    return bool(group.extras or group.dependency_groups)
+
+
+def together(
+    installs: Sequence[Install], extras: tuple[str, ...], groups: tuple[str, ...]
+) -> Install | None:
+    """Return the install with several extras and groups at once; None if none of them exists."""
+    names = {*(f"extra:{name}" for name in extras), *(f"group:{name}" for name in groups)}
+    chosen = [install for install in installs if install.name in names]
+    if not chosen:
+        return None
+    if len(chosen) == 1:
+        return chosen[0]
+    return chosen[0]._replace(
+        name=", ".join(install.name or "" for install in chosen),
+        requirements=tuple(dict.fromkeys(one for some in chosen for one in some.requirements)),
+        extras=tuple(dict.fromkeys(one for some in chosen for one in some.extras)),
+        groups=tuple(dict.fromkeys(one for some in chosen for one in some.groups)),
+    )
+
+
+def mentions_family(document: Document) -> bool:
+    """True if a project file or a lock names a watched package."""
+    if any(declaration.name in WATCHED for declaration in document.declarations):
+        return True
+    if document.project is not None and any(
+        source.package in WATCHED for source in document.project.sources
+    ):
+        return True
+    return document.lock is not None and any(
+        package.name in WATCHED for package in document.lock.packages
+    )
+
+
+def without_echoes(ways: Sequence[Way]) -> list[Way]:
+    """Return the ways without those extras that install the same of the family as the plain way."""
+
+    def chosen(way: Way) -> list[tuple[object, ...]]:
+        return [
+            (
+                judged_set.target,
+                judged_set.chosen.conflict,
+                tuple(
+                    (one.selection.package, one.selection.status, one.selection.build)
+                    for one in judged_set.judged
+                    if one.selection.package in FAMILY
+                ),
+            )
+            for judged_set in way.sets
+        ]
+
+    plain = {
+        os.path.realpath(way.install.root.path): chosen(way)
+        for way in ways
+        if way.install.name is None and way.install.root.kind != "requirements"
+    }
+    return [
+        way
+        for way in ways
+        if way.install.name is None
+        or way.bound
+        or chosen(way) != plain.get(os.path.realpath(way.install.root.path))
+    ]
+
+
+def project_of(path: str) -> str:
+    """Return the folder whose files stand in for one another: ``requirements/`` is no project."""
+    folder = os.path.dirname(path)
+    if os.path.basename(folder).lower() in ("requirements", "deps", "dependencies", "reqs"):
+        folder = os.path.dirname(folder)
+    return os.path.normpath(folder or ".")
+
+
+def client_of(told: str | None, group: NodeGroup | None) -> str:
+    """Return which client installs a requirements file: as told, else as the group says, else pip.
+
+    ``[tool.uv]`` in a project speaks of projects, not of requirements files.
+    """
+    if told is not None:
+        return told
+    if group is not None and group.client is not None:
+        return group.client
+    return "pip"
+
+
+def bound_groups(fleet: Fleet, path: str) -> frozenset[str]:
+    """Return the groups whose profile names the file at ``path``."""
+    base = os.path.dirname(os.path.abspath(fleet.path)) if fleet.path else os.getcwd()
+    real = os.path.realpath(path)
+    return frozenset(
+        group.name
+        for group in fleet.groups
+        if any(os.path.realpath(os.path.join(base, name)) == real for name in group.files)
+    )
+
+
+def targets_of(fleet: Fleet, path: str) -> tuple[Target, ...]:
+    """Return the targets that the file at ``path`` is a way in for.
+
+    A group that names files is served by these alone; every other group by any file.
+    """
+    bound = bound_groups(fleet, path)
+    return tuple(
+        target for target in fleet.targets() if target.group.name in bound or not target.group.files
+    )
+
+
+def roots_of(documents: Sequence[Document], fleet: Fleet) -> list[Document]:
+    """Return the ways in: documents that no other includes, and those that the profile names."""
+    included: set[str] = set()
+    for document in documents:
+        folder = os.path.dirname(document.path)
+        for include in document.includes:
+            if "://" in include.path:
+                continue
+            real = os.path.realpath(os.path.join(folder, include.path))
+            if real != os.path.realpath(document.path):
+                included.add(real)
+    roots = [
+        document
+        for document in documents
+        if os.path.realpath(document.path) not in included or bound_groups(fleet, document.path)
+    ]
+    return roots or list(documents)
