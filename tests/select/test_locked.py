@@ -526,7 +526,13 @@ def assert_as_uv(folder: Path, text: str, lock: Document, ways: list[Way]) -> in
             assert ours.conflict is not None or refused or elsewhere, (way, real, statuses)
             continue
         assert ours.conflict is None, (way, real, ours.conflict)
-        chosen = {s.package: s.build.full_version for s in ours.selections if s.build is not None}
+        chosen = {}
+        for one in ours.selections:
+            # What the catalog does not know is read from the lock all the same.
+            if one.status in ("selected", "unknown") and one.placed is not None:
+                chosen[one.package] = one.placed.declaration.specifier.removeprefix("==")
+            if one.build is not None:
+                assert one.build.full_version == chosen[one.package]
         assert chosen == real, (way, real, statuses)
         with_torch += "torch" in real
     return with_torch
@@ -694,3 +700,45 @@ def test_generated_uv_projects(lean_stub: Stub, tmp_path: Path) -> None:
         with_torch += assert_as_uv(folder, text, lock, ways)
     assert locked >= 8
     assert with_torch >= 10
+
+
+# -- real locks, the real uv
+
+CORPUS = Path(os.environ.get("TORCHPIN_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
+REAL = sorted((CORPUS / "uv-lock").glob("*.lock")) if CORPUS.is_dir() else []
+
+
+def stand_in(lock: Document) -> tuple[str, list[str], list[str]] | None:
+    """Return a project with the name, extras and groups of the lock's only own package."""
+    assert lock.lock is not None
+    own = [p for p in lock.lock.packages if p.source in ("virtual:.", "editable:.")]
+    others = any(p.source.startswith("directory:") for p in lock.lock.packages)
+    if len(own) != 1 or lock.lock.members or others:
+        return None
+    extras = sorted({use.extra for use in own[0].uses if use.extra})
+    groups = sorted({use.group for use in own[0].uses if use.group})
+    text = f'[project]\nname = "{own[0].name}"\nversion = "{own[0].version or 1}"\n'
+    text += f'requires-python = "{lock.lock.requires_python}"\n[project.optional-dependencies]\n'
+    text += "".join(f"{extra} = []\n" for extra in extras) + "[dependency-groups]\n"
+    return text + "".join(f"{group} = []\n" for group in groups), extras, groups
+
+
+@pytest.mark.clients
+@pytest.mark.skipif(not REAL, reason=f"no corpus at {CORPUS}: set TORCHPIN_CORPUS")
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
+def test_real_locks_as_uv_installs_them(path: Path, tmp_path: Path) -> None:
+    lock = read_uv_lock("uv.lock", path.read_bytes())
+    found = stand_in(lock)
+    if found is None:
+        pytest.skip("its other folders are not at hand")
+    text, extras, groups = found
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text(text, "utf-8")
+    (folder / "uv.lock").write_bytes(path.read_bytes())
+    ways = [
+        Way(some, tuple(groups[:1]) if number % 2 else (), platform)
+        for number, some in enumerate([(), *((extra,) for extra in extras), tuple(extras[:2])])
+        for platform in UV_PLATFORMS
+    ]
+    assert_as_uv(folder, text, lock, ways)
