@@ -742,3 +742,34 @@ def test_real_locks_as_uv_installs_them(path: Path, tmp_path: Path) -> None:
         for platform in UV_PLATFORMS
     ]
     assert_as_uv(folder, text, lock, ways)
+
+
+@pytest.mark.clients
+def test_pylock_as_uv_exports_it(lean_stub: Stub, tmp_path: Path) -> None:
+    text = (
+        PROJECT
+        + """\
+dependencies = ["torch==2.10.0", "torchvision==0.25.0"]
+[dependency-groups]
+sound = ["torchaudio==2.10.0"]
+[tool.uv.sources]
+torch = { index = "cu126", marker = "sys_platform == 'linux'" }
+torchvision = { index = "cu126", marker = "sys_platform == 'linux'" }
+"""
+        + indexes(lean_stub)
+    )
+    folder = tmp_path / "demo"
+    assert isinstance(lock_with_uv(folder, text), Document)
+    for group in ((), ("sound",)):
+        arguments = [word for name in group for word in ("--group", name)]
+        done = run_uv(folder, "export", "--frozen", "--format", "pylock.toml", *arguments)
+        assert done.returncode == 0, done.stderr
+        lock = read_pylock("pylock.toml", done.stdout.encode())
+        assert not lock.problems
+        for platform in ("linux-x86_64", "windows-x86_64", "macos-arm64"):
+            way = Way(groups=group, platform=platform)
+            found = predicted(text, lock, way).selections
+            ours = {s.package: s.build.full_version for s in found if s.build is not None}
+            assert ours == synced(folder, way)
+            homes = {s.build.home for s in found if s.build and s.package != "torchaudio"}
+            assert homes == {"channel" if platform.startswith("linux") else "pypi"}
