@@ -104,6 +104,8 @@ def resolve(outcome: Outcome, style: Style, client: str = "pip") -> str:
         out.append(f"  {clean(unserved.because)}")
         if unserved.last_release:
             out.append(f"  last release that ran there: {unserved.last_release}")
+        if unserved.recipe:
+            out += ("  or build it:", *(f"    {clean(line)}" for line in unserved.recipe))
     return "\n".join(out) + "\n"
 
 

@@ -70,6 +70,8 @@ class Unserved(NamedTuple):
     last_release: str | None
     """Last torch release whose wheels run on the GPU, with its channel: ``2.7.1+cu118``."""
     because: str
+    recipe: tuple[str, ...] = ()
+    """How to build torch from source for the GPU: comments and commands."""
 
 
 class Conflict(NamedTuple):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchpin.catalog.model import FAMILY, Build
 from torchpin.fleet.model import Target
+from torchpin.judge.words import name_gpu
 from torchpin.resolve.because import lines_of, split_line
 from torchpin.resolve.explain import Explainer
 from torchpin.resolve.horizon import last_release
@@ -18,6 +19,7 @@ from torchpin.resolve.policy import (
     soft_anchor,
 )
 from torchpin.resolve.provider import Problem, Solution, builds_of, run
+from torchpin.resolve.recipe import recipe
 from torchpin.resolve.space import AT_MOST_PARTLY, PYPI, Lane, Space
 
 if TYPE_CHECKING:
@@ -182,10 +184,6 @@ def _unserved(request: Request, space: Space, number: int) -> Unserved:
     target = space.targets[number]
     alone = Explainer(request._replace(targets=(target,)), space).conflicts()
     because = "; ".join(c.text for c in alone) or "no published build serves it"
-    free = [c for c in alone if c.without]
-    if free and len(alone) > 1:
-        options = " or ".join(f"without {c.origin.text}: {c.without}" for c in free)
-        because = f"{because} ({options})"
     last: dict[str, Build | None] = {}
     for gpu in dict.fromkeys(target.group.gpus):
         last[gpu.name] = last_release(gpu, space.catalog, target.group.platform, space)
@@ -198,8 +196,16 @@ def _unserved(request: Request, space: Space, number: int) -> Unserved:
         last.items(),
         key=lambda one: (one[1] is not None, Version(one[1].version if one[1] else "0")),
     )
+    gpu = next(one for one in target.group.gpus if one.name == name)
+    if build is None:
+        platform = target.group.platform
+        because = f"no torch wheel for {platform} was ever published that runs on {name_gpu(gpu)}"
     return Unserved(
-        target, name, f"{build.version}+{build.channel}" if build is not None else None, because
+        target,
+        name,
+        f"{build.version}+{build.channel}" if build is not None else None,
+        because,
+        recipe(gpu, space.catalog.newest("torch")),
     )
 
 

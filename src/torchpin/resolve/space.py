@@ -175,7 +175,9 @@ class Space:
     def level(self, build: Build, number: int) -> int:
         """Return how good a build is for a target (a value of ``LEVELS``).
 
-        Kernels that are only inferred count as unknown, unless inferred facts are allowed. For a
+        Kernels that are only inferred count as unknown, unless inferred facts are allowed or all
+        GPUs are AMD's: for ROCm builds since 2.5 nothing better is known than the build image, and
+        ``because`` says so. For a
         companion, kernels that nobody has read do not stand in the way of a plan.
         """
         at = (id(build), number)
@@ -202,6 +204,7 @@ class Space:
             and target.group.gpus
             and build.kernels is not None
             and build.kernels.evidence not in PROOF
+            and not all(gpu.vendor == "amd" for gpu in target.group.gpus)
         ):
             level = max(level, LEVELS[UNKNOWN])
         if level == 0 and build.package == "torch" and build.home != PYPI and not build.libraries:

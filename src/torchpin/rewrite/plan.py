@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.documents.pins import exact_version
+from torchpin.evidence import INFERRED
 from torchpin.resolve import solve
 from torchpin.resolve.model import Outcome, Plan
 from torchpin.rewrite.purpose import refusal
@@ -84,7 +85,8 @@ def unserved_text(outcome: Outcome) -> str:
     """Return what to do where no wheel serves."""
     first = outcome.unserved[0]
     last = f"; the last release that did is {first.last_release}" if first.last_release else ""
-    return f"no published wheel serves {first.target.text}: {first.because}{last}"
+    build = "; `torchpin resolve` tells how to build one" if first.recipe else ""
+    return f"no published wheel serves {first.target.text}: {first.because}{last}{build}"
 
 
 def plan_text(plan: Plan) -> str:
@@ -159,7 +161,10 @@ def safety_of(
     move to another channel is never safe, nor is an index for a file that names none (it may come
     from the command line).
     """
-    if softened:
+    if softened or any(
+        build.kernels is not None and build.kernels.evidence == INFERRED
+        for _, _, build in plan.builds
+    ):
         return UNSAFE
     version = dict(plan.versions)["torch"]
     pins = [

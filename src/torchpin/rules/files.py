@@ -140,10 +140,16 @@ class NewerThanCatalog(Rule):
             yield self.finding(
                 document,
                 span,
-                f"not judged: {selection.because}",
+                f"not judged: {selection.because}{hint(way)}",
                 package=selection.package,
                 target=judged_set.target,
             )
+
+
+def hint(way: Way) -> str:
+    """Return how to make an unknown index known, where there is one."""
+    unknown = any(index.kind.kind == "unknown" for index in way.install.indexes)
+    return "; say what it is in [tool.torchpin.indexes]" if unknown else ""
 
 
 def unknown_everywhere(way: Way, selection: Selection) -> bool:
