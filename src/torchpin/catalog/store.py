@@ -178,25 +178,17 @@ class Catalog:
         """Return the torch specifier of a popular package's METADATA; None if not recorded."""
         table = self._files.get("pins")
         if table is None:
-            records = self._read("pins.json")["pins"]
-            table = self._files["pins"] = {(r[0], r[1]): r[2] for r in records}
-        at = (package, version)
-        if at not in table:  # spelled otherwise (2.14 for 2.14.0), or not recorded: remembered
-            table[at] = None
-            try:
-                wanted = Version(version)
-            except InvalidVersion:
-                return None
-            table[at] = next(
-                (
-                    specifier
-                    for (name, text), specifier in table.items()
-                    if name == package and specifier is not None and Version(text) == wanted
-                ),
-                None,
-            )
-        found: str | None = table[at]
-        return found
+            table = self._files["pins"] = {}
+            for name, text, specifier, *_ in self._read("pins.json")["pins"]:
+                table.setdefault(name, {})[text] = specifier
+        known: dict[str, str] | None = table.get(package)
+        if known is None or version in known:
+            return known[version] if known else None
+        try:
+            wanted = Version(version)
+        except InvalidVersion:
+            return None
+        return next((known[text] for text in known if Version(text) == wanted), None)
 
     def hashes(
         self, package: str, full_version: str, platform: str, channel: str | None = None
