@@ -326,6 +326,17 @@ def test_poetry_markers_groups_and_extras() -> None:
         assert torch.chosen_from.url == "https://download.pytorch.org/whl/cu126"
 
 
+@pytest.mark.parametrize(
+    ("requires", "fits"),
+    [("^3.10", True), ("~3.11", True), ("^3.12", False), (">=3.8,<3.9 || >=3.12", False)],
+)
+def test_poetry_writes_pythons_in_its_own_way(requires: str, fits: bool) -> None:
+    text = POETRY.replace('python-versions = ">=3.10,<3.14"', f'python-versions = "{requires}"')
+    torch = selected(text, kind="poetry.lock", groups=("train",))["torch"]
+    assert torch.status == ("selected" if fits else "none")
+    assert torch.miss is None or requires in torch.miss.message
+
+
 def test_an_older_poetry_lock_leaves_the_choice_to_the_manifest() -> None:
     old = re.sub(r"\n(groups|markers) = .*", "", POETRY).replace('"2.1"', '"2.0"')
     project = """\

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from torchpin.catalog.model import WATCHED, Build
 from torchpin.documents.base import Declaration, Document, IndexLine, Span
+from torchpin.documents.poetry_constraint import to_alternatives
 from torchpin.documents.project import Lock, LockedPackage
 from torchpin.evidence import INFERRED, LOCKFILE, MEASURED
-from torchpin.fleet.model import Target
+from torchpin.fleet.model import Python, Target
 from torchpin.select.asks import name_of
 from torchpin.select.channels import channel_url, index_kind, is_channel
 from torchpin.select.environments import marker_holds
@@ -132,23 +133,31 @@ def _skipped(install: Install, target: Target, found: set[str]) -> list[Selectio
 def _uncovered(document: Document, lock: Lock, target: Target) -> Miss | None:
     """Return why the lock is not for ``target``, None if it is or if that cannot be known."""
     name = os.path.basename(document.path)
-    python = target.python
-    if lock.requires_python and python is not None:
-        from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-        try:
-            admitted = SpecifierSet(lock.requires_python)
-        except InvalidSpecifier:
-            admitted = SpecifierSet("")
-        versions = [f"{python.major}.{python.minor}.{patch}" for patch in _PATCHES]
-        if not any(admitted.contains(version, prereleases=True) for version in versions):
-            text = f"{name} is for Python {lock.requires_python}, not for {python}"
-            return Miss("python", text, MEASURED, name)
+    if lock.requires_python and not _admits(lock.requires_python, target.python):
+        text = f"{name} is for Python {lock.requires_python}, not for {target.python}"
+        return Miss("python", text, MEASURED, name)
     markers = lock.supported_markers
     if markers and all(marker_holds(marker, target) is False for marker in markers):
         text = f"{name} is made for other environments only: {'; '.join(markers)}"
         return Miss("platform", text, MEASURED, name)
     return None
+
+
+def _admits(requires: str, python: Python | None) -> bool:
+    """Return whether a ``requires-python`` (Poetry's writing, too) admits some ``python``."""
+    if python is None:
+        return True
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    versions = [f"{python.major}.{python.minor}.{patch}" for patch in _PATCHES]
+    try:
+        admitted = [SpecifierSet(requires)]
+    except InvalidSpecifier:
+        try:
+            admitted = [SpecifierSet(text) for text in to_alternatives(requires)]
+        except (InvalidSpecifier, ValueError):
+            return True  # what cannot be read excludes nothing
+    return any(one.contains(v, prereleases=True) for one in admitted for v in versions)
 
 
 # -- one package
@@ -215,6 +224,7 @@ class _Chooser:
         self.facts = facts
         self.private = private
         self.file = os.path.basename(document.path)
+        self.elsewhere = any(index.kind.kind != "pypi" for index in install.indexes)
         self.kinds = {index.url: index.kind for index in install.indexes if index.url}
 
     def one(self, name: str, found: list[Reached]) -> Selection:
@@ -283,20 +293,10 @@ class _Chooser:
         )
 
     def _python_excluded(self, package: LockedPackage) -> Miss | None:
-        python = self.target.python
-        if not package.requires_python or python is None:
-            return None
-        from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-        try:
-            admitted = SpecifierSet(package.requires_python)
-        except InvalidSpecifier:
-            return None
-        versions = [f"{python.major}.{python.minor}.{patch}" for patch in _PATCHES]
-        if any(admitted.contains(version, prereleases=True) for version in versions):
+        if not package.requires_python or _admits(package.requires_python, self.target.python):
             return None
         text = f"{_title(package)} in {self.file} is for Python {package.requires_python}"
-        return Miss("python", f"{text}, not for {python}", MEASURED, self.file)
+        return Miss("python", f"{text}, not for {self.target.python}", MEASURED, self.file)
 
     def _miss(self, package: LockedPackage, fits: Fit) -> Miss:
         group, title = self.target.group, _title(package)
@@ -340,7 +340,9 @@ class _Chooser:
         if wheel is not None and "://" in wheel.url:
             return self._by_folder(package, wheel.url, label)
         if not label:
-            return _Home(PlacedIndex(None, None, "--index-url", "", IndexKind("pypi")), "pypi")
+            pypi = PlacedIndex(None, None, "--index-url", "", IndexKind("pypi"))
+            # Poetry names every index but PyPI; of the others the manifest may have changed it.
+            return _Home(pypi, "pypi", inferred=self.lock.tool != "poetry" and self.elsewhere)
         if is_channel(label):
             known = self.facts.hashes(package.name, package.version, self.target.group.platform)
             digest = (wheel.hash or "").partition(":")[2] if wheel is not None else ""
