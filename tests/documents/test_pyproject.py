@@ -52,7 +52,7 @@ no-sources = true
 package = false
 extra-index-url = ["https://one.example/simple", "https://two.example/simple"]
 index-url = "https://main.example/simple"
-find-links = "https://download.pytorch.org/whl/torch_stable.html"
+find-links = ["https://download.pytorch.org/whl/torch_stable.html"]
 
 [tool.uv.pip]
 torch-backend = "cu126"
@@ -351,23 +351,22 @@ SHAPES = [
     ("[tool.poetry]\ndependencies = []", "tool.poetry.dependencies must be a table"),
     ("[tool.poetry.dependencies]\ntorch = 2.1", "must be a constraint, a table or an array"),
     ("[tool.poetry.dependencies]\ntorch = [1]", "torch[0] must be a constraint or a table"),
-    ("[tool.poetry.dependencies]\ntorch = {extras = 'x'}", "must be a table with a version"),
+    ("[tool.poetry.dependencies]\ntorch = {extras = 'x'}", "extras must be an array of strings"),
     ("[tool.poetry]\nsource = [{url = 'x'}]", "tool.poetry.source[0] must be a table with a name"),
     ("[tool.poetry]\nsource = [{name='x', url='y', priority='z'}]", "priority must be one of"),
     ("[tool.poetry.group]\ndev = 1", "tool.poetry.group.dev must be a table"),
     ("[tool.pdm]\nsource = [1]", "tool.pdm.source[0] must be a table"),
-    ("[tool.pdm.resolution]\noverrides = {a = 1}", "overrides.a must be a string"),
     ("[tool.hatch.envs]\ndefault = 1", "tool.hatch.envs.default must be a table"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "message"), SHAPES)
 def test_wrong_shapes_are_told_and_the_rest_is_read(text: str, message: str) -> None:
-    behind = "\n[other]\n[[tool.x.y]]\n" if text.startswith("tool") else ""
-    document, project = read(text + "\n" + ("[extra]\nx = 1\n" if not behind else ""))
+    document, project = read(text + "\n")
     told = [problem for problem in document.problems if message in problem.message]
     assert told, document.problems
-    assert told[0].code == "shape"
+    harmless = ("index-url", "uv.pip", "hatch")
+    assert told[0].code == ("misplaced" if any(h in message for h in harmless) else "shape")
     assert cut(document, told[0].span) not in (None, "")
     assert isinstance(project, Project)
 
@@ -393,7 +392,8 @@ OWNERS = {
     "": "pip",
     "[project]\nname = 'x'\n": "pip",
     "[tool.uv]\n": "uv",
-    "[tool.uv.sources]\na = {index = 'x'}\n[tool.poetry.dependencies]\na = '1'\n": "uv",
+    "[tool.uv.sources]\na = {index = 'x'}\n[tool.poetry.dependencies]\na = '1'\n": "poetry",
+    "[project]\n[tool.uv]\n[tool.poetry.dependencies]\na = '1'\n": "uv",
     "[tool.poetry]\nname = 'x'\n": "pip",
     "[tool.poetry.dependencies]\ntorch = '*'\n": "poetry",
     "[build-system]\nrequires = []\nbuild-backend = 'poetry.core.masonry.api'\n": "poetry",
@@ -436,3 +436,31 @@ def test_hatch_and_setuptools() -> None:
     ]
     single, _ = read("[tool.setuptools.dynamic]\ndependencies = {file = 'r.txt'}\n")
     assert [i.path for i in single.includes] == ["r.txt"]
+
+
+def test_what_belongs_to_another_tool_is_passed_over() -> None:
+    document, project = read(
+        "[project]\nname = 'x'\ndependencies = ['torch']\n[tool.uv]\n"
+        "[tool.poetry.dependencies]\ntorchvision = 3\n[[tool.pdm.source]]\nurl = 1\n"
+    )
+    assert project.tool == "uv" and document.problems == ()
+    assert [d.name for d in document.declarations] == ["torch"]
+
+
+def test_forms_that_hatch_and_pdm_take_are_no_problem() -> None:
+    document, _ = read(
+        "[tool.hatch.envs.a]\ndependencies = ['torch=={env:TORCH}', 'numpy', 'x @ {root:uri}/x']\n"
+    )
+    assert document.problems == ()
+    assert [d.name for d in document.declarations] == ["numpy", "x"]
+    document, _ = read(
+        "[tool.pdm.dev-dependencies]\na = ['-e ./x', './y', 'git+https://git.example/z', 'torch']\n"
+        "[tool.pdm.resolution.overrides]\nb = {url = 'x'}\n[[tool.pdm.source]]\nname = 'pypi'\n"
+    )
+    assert document.problems == ()
+    assert [d.name for d in document.declarations] == ["torch"]
+
+
+def test_a_wrong_uv_toml_stops_uv() -> None:
+    document = read_uv_toml("uv.toml", b"index-url = ['https://a.example']\npip = 1\n")
+    assert [problem.code for problem in document.problems] == ["shape", "shape"]

@@ -57,6 +57,13 @@ class Manifest:
         """Note something that the owning tool refuses."""
         self.problems.append(Problem(message, span, code))
 
+    def harmless(self, since: int, why: str) -> None:
+        """Mark the problems from number ``since`` on as such that no installer stops at."""
+        self.problems[since:] = [
+            one._replace(message=f"{one.message}: {why}", code="misplaced")
+            for one in self.problems[since:]
+        ]
+
     def line_span(self, span: Span) -> Span:
         """Return the whole lines on which a span stands, without the last line end."""
         start = self.text.rfind("\n", 0, span.start) + 1
@@ -81,20 +88,28 @@ class Manifest:
         """Take in a single setting; lists are joined by commas."""
         self.settings.append(Setting(key, setting_text(view.value), view.entry))
 
-    def requirement(self, view: View, scope: str) -> None:
-        """Take in one PEP 508 requirement, given as a string."""
+    def requirement(self, view: View, scope: str, *, lenient: bool = False) -> None:
+        """Take in one PEP 508 requirement, given as a string.
+
+        ``lenient``: the tool takes other forms as well, so that what is not understood is left
+        out without a problem.
+        """
         text, span = self.text, view.span
         plain = view.plain
         if plain:
             parts = parse_parts(text, span.start, span.end)
         else:  # escapes: the places inside are not known
             parts = [_at(part, span) for part in parse_parts(view.value, 0, len(view.value))]
+        if lenient and (not parts or any(part.problem for part in parts)):
+            return
         if not parts:
             self.problem(f"{view.value[:60]!r} is no requirement", span, "syntax")
             return
         for part in parts:
             problem, code = part.problem, part.code
             bare = part.url is not None and part.url_start == part.start and plain
+            if bare and lenient:
+                continue
             if bare and not problem:
                 problem = "a URL or path needs a name before it here: NAME @ URL"
                 code = "syntax"

@@ -28,8 +28,8 @@ def read_pdm(manifest: Manifest, pdm: View) -> None:
         for item in view.items(expected="an array of requirements"):
             if not isinstance(item.value, str):
                 item.wrong("a string")
-            elif not item.value.startswith("-e"):
-                manifest.requirement(item, f"group:{group}")
+            else:  # paths and ``-e`` are taken as well
+                manifest.requirement(item, f"group:{group}", lenient=True)
     for name, view in pdm.entries("resolution", "overrides"):
         _read_override(manifest, name, view)
     for path in SETTINGS:
@@ -44,7 +44,6 @@ def read_pdm(manifest: Manifest, pdm: View) -> None:
 
 def _read_override(manifest: Manifest, name: str, view: View) -> None:
     if not isinstance(view.value, str):
-        view.wrong("a string")
         return
     asked = Asked(name, "", name_span=view.key, fixed=not view.plain)
     written = view.value.strip()
@@ -61,9 +60,7 @@ def _read_override(manifest: Manifest, name: str, view: View) -> None:
 
 def _read_index(manifest: Manifest, item: View) -> None:
     name, url, kind = item.string("name"), item.string("url"), item.string("type")
-    if url is None:
-        if "url" not in item.value:
-            item.wrong("a table with a url")
+    if url is None:  # refines a source of the user's own settings
         return
     include = item.strings("include_packages")
     exclude = tuple(view.value for view in item.strings("exclude_packages"))

@@ -167,9 +167,6 @@ def _read_one(
                         break
                 asked = asked._replace(url=url, url_span=where.span)
                 break
-        known = ("version", "url", "git", "path", "file")
-        if version is None and not any(one in view.value for one in known):
-            view.wrong("a table with a version")
         if view.flag("allow-prereleases"):
             flag = view.get("allow-prereleases")
             assert flag is not None

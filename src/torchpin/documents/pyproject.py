@@ -39,11 +39,11 @@ def read_pyproject(path: str, data: bytes) -> Document:
         read_uv(manifest, tables["uv"])
         if owner == "uv" and manifest.default_groups is None and "dev" in manifest.groups:
             manifest.default_groups = ("dev",)
-    if "poetry" in tables:
+    if "poetry" in tables and (owner == "poetry" or _backend(root).startswith("poetry")):
         from torchpin.documents.poetry_manifest import read_poetry
 
         read_poetry(manifest, tables["poetry"], project)
-    if "pdm" in tables:
+    if "pdm" in tables and owner == "pdm":
         from torchpin.documents.pdm_manifest import read_pdm
 
         read_pdm(manifest, tables["pdm"])
@@ -152,12 +152,13 @@ def _read_groups(manifest: Manifest, root: View) -> None:
 
 
 def _read_hatch(manifest: Manifest, hatch: View) -> None:
+    since = len(manifest.problems)
     for name, env in hatch.entries("envs"):
         if not env.is_table("a table"):
             continue
         for key in ("dependencies", "extra-dependencies"):
-            for item in env.strings(key):
-                manifest.requirement(item, f"env:{name}")
+            for item in env.strings(key):  # may hold fields such as {env:NAME}
+                manifest.requirement(item, f"env:{name}", lenient=True)
         for key in ("features", "dependency-groups", "installer", "python", "skip-install"):
             view = env.get(key)
             if view is not None:
@@ -165,6 +166,7 @@ def _read_hatch(manifest: Manifest, hatch: View) -> None:
     direct = hatch.get("metadata", "allow-direct-references")
     if direct is not None:
         manifest.setting("hatch.metadata.allow-direct-references", direct)
+    manifest.harmless(since, "pip and uv do not look at it, Hatch stops")
 
 
 def _read_setuptools(manifest: Manifest, setuptools: View) -> None:
@@ -181,16 +183,14 @@ def _read_setuptools(manifest: Manifest, setuptools: View) -> None:
 
 def _owner(root: View, tables: dict[str, View]) -> str:
     """Return the tool that owns the project, as far as this file tells."""
-    build = root.value.get("build-system")
-    backend = build.get("build-backend") if isinstance(build, dict) else None
-    backend = backend if isinstance(backend, str) else ""
-    if "uv" in tables:
-        return "uv"
+    backend = _backend(root)
     poetry = tables.get("poetry")
-    if backend.startswith("poetry.") or (
-        poetry is not None
-        and any(k in poetry.value for k in ("dependencies", "group", "dev-dependencies", "source"))
-    ):
+    asks = poetry is not None and any(
+        key in poetry.value for key in ("dependencies", "group", "dev-dependencies", "source")
+    )
+    if "uv" in tables and ("project" in root.value or not asks):
+        return "uv"  # without [project] uv manages nothing
+    if asks or backend.startswith("poetry."):
         return "poetry"
     if "pdm" in tables or backend.startswith("pdm."):
         return "pdm"
@@ -198,6 +198,12 @@ def _owner(root: View, tables: dict[str, View]) -> str:
     if hatch is not None and "envs" in hatch.value:
         return "hatch"
     return "pip"
+
+
+def _backend(root: View) -> str:
+    build = root.value.get("build-system")
+    backend = build.get("build-backend") if isinstance(build, dict) else None
+    return backend if isinstance(backend, str) else ""
 
 
 def _published(root: View, manifest: Manifest) -> bool:

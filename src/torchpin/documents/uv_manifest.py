@@ -26,6 +26,9 @@ PROJECT_ONLY = (
     "managed", "package", "required-environments", "sources", "workspace",
 )  # fmt: skip
 """Keys that uv (0.13.9) refuses in a ``uv.toml``."""
+_PASSED_OVER = "uv warns and passes over the settings of this file"
+"""What uv does where a setting has a wrong shape: it stops only at what belongs to the project
+(sources, indexes, conflicts, workspace, lists of requirements). Measured with uv 0.13.9."""
 _SCOPES = (
     ("constraint-dependencies", "constraint"),
     ("override-dependencies", "override"),
@@ -44,7 +47,7 @@ def read_uv(manifest: Manifest, uv: View) -> None:
             elif not (key == "override-dependencies" and item.is_table()):
                 item.wrong("a string")
     _read_sources(manifest, uv)
-    manifest.indexes += _indexes(uv, "uv.", "")
+    indexes = _indexes(manifest, uv, "")
     _read_conflicts(manifest, uv)
     manifest.environments = tuple(view.value for view in uv.strings("environments", single=True))
     manifest.required_environments = tuple(
@@ -65,13 +68,17 @@ def read_uv(manifest: Manifest, uv: View) -> None:
         manifest.package = uv.flag("package")
     manifest.workspace_members = tuple(v.value for v in uv.strings("workspace", "members"))
     manifest.workspace_exclude = tuple(v.value for v in uv.strings("workspace", "exclude"))
+    since = len(manifest.problems)
     pip = uv.get("pip")
     if pip is not None and pip.is_table("a table"):
-        manifest.indexes += _indexes(pip, "uv.pip.", "pip")
+        indexes += _indexes(manifest, pip, "pip")
         for key in PIP_SETTINGS:
             view = pip.get(key)
             if view is not None:
                 manifest.setting(f"uv.pip.{key}", view)
+    if uv.path:
+        manifest.harmless(since, _PASSED_OVER)
+    manifest.indexes += indexes
 
 
 def _read_sources(manifest: Manifest, uv: View) -> None:
@@ -138,7 +145,7 @@ def table_span(manifest: Manifest, view: View) -> Span:
     return Span(start, manifest.line_span(Span(start, end)).end)
 
 
-def _indexes(table: View, prefix: str, scope: str) -> list[ProjectIndex]:
+def _indexes(manifest: Manifest, table: View, scope: str) -> list[ProjectIndex]:
     """Return the indexes of ``[tool.uv]`` or ``[tool.uv.pip]`` in uv's order of priority:
     named ones, extra ones, the default one, link pages."""
     named: list[ProjectIndex] = []
@@ -173,14 +180,18 @@ def _indexes(table: View, prefix: str, scope: str) -> list[ProjectIndex]:
             scope=scope,
         )
         (default if is_default else named).append(index)
+    since = len(manifest.problems)
     for key, option, found in (
         ("extra-index-url", "--extra-index-url", extra),
         ("index-url", "--index-url", default),
         ("find-links", "--find-links", links),
     ):
-        for view in table.strings(key, single=True):
-            whole = table.get(key)
-            assert whole is not None
+        whole = table.get(key)
+        if whole is None:
+            continue
+        only = table.string(key) if key == "index-url" else None
+        views = table.strings(key) if key != "index-url" else [only] if only else []
+        for view in views:
             found.append(
                 ProjectIndex(
                     tool="uv-url",
@@ -196,6 +207,8 @@ def _indexes(table: View, prefix: str, scope: str) -> list[ProjectIndex]:
                     scope=scope,
                 )
             )
+    if table.path == "tool.uv":
+        manifest.harmless(since, _PASSED_OVER)
     return [*named, *extra, *default, *links]
 
 
