@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from torchpin.catalog.model import WATCHED
 from torchpin.documents.project import ConflictItem, Lock, LockedPackage, LockedUse
-from torchpin.fleet.model import Target
+from torchpin.fleet.model import Python, Target
 from torchpin.select.environments import marker_holds
 from torchpin.select.model import Install
 
@@ -65,7 +65,7 @@ def walk(lock: Lock, install: Install, target: Target, *, everywhere: bool = Fal
     def holds(marker: str | None, active: frozenset[str]) -> bool | None:
         if everywhere or marker is None:
             return True
-        return marker_holds(_decided(marker, active), target, _ON)
+        return _answer(marker, active, target)
 
     if lock.tool == "uv":
         return _Uv(lock, install, holds).run()
@@ -73,6 +73,29 @@ def walk(lock: Lock, install: Install, target: Target, *, everywhere: bool = Fal
 
 
 _Holds = Callable[[str | None, frozenset[str]], "bool | None"]
+_Key = tuple[str, tuple[bool, ...], str, Python | None]
+_named: dict[str, tuple[str, ...]] = {}
+_answers: dict[_Key, bool | None] = {}
+_MOST = 50_000
+"""Answers that are kept; the markers of a large lock are long, and many installs ask the same."""
+
+
+def _answer(marker: str, active: frozenset[str], target: Target) -> bool | None:
+    """Return whether a marker holds on ``target`` with these extras and groups, cached."""
+    named = _named.get(marker)
+    if named is None:
+        if len(_named) >= _MOST:
+            _named.clear()
+        named = tuple(match[3] for match in _ENCODED.finditer(marker))
+        named += tuple(f"{m[4].lower()}:{canonical(m[2])}" for m in _MEMBERSHIP.finditer(marker))
+        _named[marker] = named
+    on = tuple(name in active or canonical(name) in active for name in named)
+    key = (marker, on, target.group.platform, target.python)
+    if key not in _answers:
+        if len(_answers) >= _MOST:
+            _answers.clear()
+        _answers[key] = marker_holds(_decided(marker, active), target, _ON)
+    return _answers[key]
 
 
 def _decided(marker: str, active: frozenset[str]) -> str:
