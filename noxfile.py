@@ -129,3 +129,24 @@ def docs(session: nox.Session) -> None:
     session.install("-e", ".[docs]")
     session.run("python", "tools/gen_docs.py", "--check")
     session.run("mkdocs", "build", "--strict", "--site-dir", session.create_tmp())
+
+
+@nox.session(python="3.11" if "3.11" in INTERPRETERS else ONCE, default=False)
+def fuzz(session: nox.Session) -> None:
+    """Coverage-guided fuzzing of every reader: ``nox -s fuzz -- 600`` for ten minutes."""
+    session.install("-e", ".", "atheris>=2.3")
+    seconds = session.posargs[0] if session.posargs else "60"
+    corpus = Path(session.create_tmp()) / "corpus"
+    corpus.mkdir(exist_ok=True)
+    for number, path in enumerate(sorted(Path("fixtures").rglob("input/*"))):
+        if path.is_file():
+            (corpus / str(number)).write_bytes(b"\x05" + path.read_bytes())
+    session.run(
+        "python",
+        "tests/fuzz/fuzz_readers.py",
+        str(corpus),
+        f"-max_total_time={seconds}",
+        "-max_len=4096",
+        "-timeout=10",
+        "-rss_limit_mb=2048",
+    )

@@ -19,6 +19,7 @@ COMMANDS = {
     "fix": "mend the pins and index URLs of files",
     "show": "show which builds would be installed, with their verdicts",
     "resolve": "find one set of versions that runs on the whole fleet",
+    "init": "write a commented torchpin.toml (and a pre-commit hook)",
     "explain": "explain a rule: torchpin explain TP201",
     "fleet": "show the declared fleet: torchpin fleet show",
     "catalog": "look builds up: torchpin catalog show torch 2.14.1",

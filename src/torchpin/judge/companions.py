@@ -11,7 +11,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from torchpin.catalog.model import Build
-from torchpin.evidence import INFERRED, MEASURED, PUBLISHED
+from torchpin.evidence import INFERRED, MEASURED, PROOF, PUBLISHED
 from torchpin.judge.model import FAILS, PARTLY, RUNS, UNKNOWN, Reason
 from torchpin.judge.settle import settle
 from torchpin.judge.words import CPU, CUDA, ROCM, cuda_of, kind_of
@@ -32,9 +32,13 @@ LINKED = ("torchvision", "torchaudio", "torchcodec", "xformers")
 
 def judge_companion(companion: Build, torch: Build) -> tuple[Reason, ...]:
     """Judge a companion beside a torch build: one reason for the version, one for CUDA."""
-    return tuple(
-        settle(reason) for reason in (*_version(companion, torch), *_cuda(companion, torch))
-    )
+    reasons = (*_version(companion, torch), *_cuda(companion, torch))
+    if companion.evidence not in PROOF or torch.evidence not in PROOF:
+        reasons = tuple(
+            reason._replace(evidence=INFERRED) if reason.status == FAILS else reason
+            for reason in reasons
+        )
+    return tuple(settle(reason) for reason in reasons)
 
 
 def _version(companion: Build, torch: Build) -> tuple[Reason, ...]:

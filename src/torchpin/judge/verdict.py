@@ -60,8 +60,23 @@ def judge(build: Build, target: Target, drivers: Drivers | None = None) -> Verdi
                 reasons.extend(_judge_gpu(build, gpu, group, tables))
         else:
             reasons.extend(_cpu_node(build))
+    if build.evidence not in PROOF:
+        reasons = [unproved(reason) for reason in reasons]
     status, told = combine(reasons)
     return Verdict(status, told, _covers(told), _leaves_out(build, group))
+
+
+def if_there(build: Build) -> Build:
+    """Return an announced build as if it were proved to exist.
+
+    For questions where its absence and its failure say the same: what no longer runs.
+    """
+    return build if build.evidence in PROOF else build._replace(evidence=PUBLISHED)
+
+
+def unproved(reason: Reason) -> Reason:
+    """Return what is said of a build that may not exist: an announced one proves nothing."""
+    return reason._replace(evidence=INFERRED) if reason.status == FAILS else reason
 
 
 def combine(reasons: Iterable[Reason]) -> tuple[str, tuple[Reason, ...]]:

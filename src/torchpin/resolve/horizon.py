@@ -8,6 +8,7 @@ from torchpin.catalog.model import Build
 from torchpin.evidence import PROOF
 from torchpin.fleet.model import Gpu, NodeGroup, Target
 from torchpin.judge.model import FAILS, Reason
+from torchpin.judge.verdict import if_there
 from torchpin.resolve.policy import key_cost
 from torchpin.resolve.space import AT_MOST_PARTLY, PYPI, Space
 
@@ -79,9 +80,10 @@ def block(space: Space, version: str, number: int, key: str | None = None) -> Re
         if key is not None and name != key:
             continue
         for build in keys[name]:
+            # Whether an announced build is there or not: it does not run if its kernels do not.
             reasons = [
                 reason
-                for reason in space.verdict(build, number).reasons
+                for reason in space.judge(if_there(build), target).reasons
                 if reason.status == FAILS and reason.evidence in PROOF
             ]
             if not reasons:

@@ -59,7 +59,7 @@ class Maker:
         if finding.code == "TP506":
             return drop_label(finding)
         if finding.code == "TP305":
-            return drop_line(finding)
+            return drop_line(finding) if finding.severity != INFO else None
         if finding.severity == INFO or finding.code not in (*PLANNED, *INDEX, *PROJECT):
             return None
         for number, way in enumerate(self.context.ways):
@@ -85,7 +85,9 @@ class Maker:
             return None
         if root.path not in self._projects:
             ways = tuple(one for one in self.context.ways if one.install.root.path == root.path)
-            self._projects[root.path] = ProjectFix(root, ways, self.context, self.policy).fix()
+            codes = {one.code for one in self.findings if one.path in way.paths}
+            fixer = ProjectFix(root, ways, self.context, self.policy)
+            self._projects[root.path] = fixer.fix(codes)
         return self._projects[root.path]
 
     def _planned(self, number: int, way: Way) -> Fix | None:

@@ -11,7 +11,7 @@ from torchpin.rules.context import Context, Way, because
 from torchpin.rules.exists import narrow
 from torchpin.rules.family import exact_public
 from torchpin.rules.hardware import gpu_names, group_related
-from torchpin.rules.model import ERROR, WARNING, Because, Finding
+from torchpin.rules.model import ERROR, INFO, WARNING, Because, Finding
 from torchpin.rules.registry import Rule
 from torchpin.select.environments import marker_holds
 
@@ -118,7 +118,28 @@ class CompanionEnded(Rule):
             )
 
 
-INTERNAL = re.compile(r"nvidia-[a-z0-9-]+-cu(\d+)")
+INTERNAL = re.compile(
+    r"nvidia-(?:cublas|cuda-cupti|cuda-nvrtc|cuda-runtime|cudnn|cufft|cufile|curand|cusolver"
+    r"|cusparse|cusparselt|nccl|nvjitlink|nvshmem|nvtx)-cu(\d+)"
+)
+"""Libraries that some release of torch requires (Requires-Dist of torch 2.0 to 2.15); others
+of NVIDIA's (nvcomp, nvcc, npp …) are the project's own."""
+OTHERS = frozenset(
+    (
+        "onnxruntime-gpu",
+        "tensorflow",
+        "jax",
+        "jaxlib",
+        "cupy",
+        "cupy-cuda11x",
+        "cupy-cuda12x",
+        "paddlepaddle-gpu",
+        "tensorrt",
+        "faiss-gpu",
+        "ctranslate2",
+    )
+)
+"""Packages that may need another CUDA than torch has."""
 
 
 class PinnedInternals(Rule):
@@ -155,11 +176,13 @@ class PinnedInternals(Rule):
                     continue
                 if not marker_holds(placed.declaration.marker, judged_set.target):
                     continue
+                names = {one.declaration.name for one in judged_set.chosen.install.requirements}
                 yield self.finding(
                     placed.document,
                     placed.declaration.span,
                     f"{placed.declaration.name} is for CUDA {match.group(1)}; "
                     f"{build.title} uses CUDA {build.cuda}",
+                    severity=INFO if names & OTHERS else WARNING,
                     package=placed.declaration.name,
                     target=judged_set.target,
                     because=(

@@ -118,6 +118,13 @@ class Way(NamedTuple):
         )
 
     @property
+    def implied_only(self) -> bool:
+        """True if no file of the way names torch or its companions: another package brings them."""
+        return self.install.lock is None and not any(
+            placed.declaration.name in FAMILY for placed in self.install.requirements
+        )
+
+    @property
     def optional(self) -> bool:
         """True for the ways of a project: an extra for other hardware may serve nobody here."""
         return self.install.root.kind != "requirements"
@@ -138,15 +145,35 @@ def base_name(path: str) -> str:
     return path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
-class Context(NamedTuple):
-    """All that rules may ask."""
+class Context:
+    """All that rules may ask. What they ask again and again is worked out once."""
 
-    ways: tuple[Way, ...]
-    fleet: Fleet
-    declared: bool
-    """False if no fleet is declared: the targets are neutral, hardware is not judged."""
-    catalog: Catalog
-    drivers: Drivers
+    __slots__ = ("_projects", "_served", "catalog", "declared", "drivers", "fleet", "ways")
+
+    def __init__(
+        self,
+        ways: tuple[Way, ...],
+        fleet: Fleet,
+        declared: bool,
+        catalog: Catalog,
+        drivers: Drivers,
+    ) -> None:
+        self.ways = ways
+        self.fleet = fleet
+        self.declared = declared
+        """False if no fleet is declared: the targets are neutral, hardware is not judged."""
+        self.catalog = catalog
+        self.drivers = drivers
+        self._projects: dict[str, list[Way]] | None = None
+        self._served: dict[int, frozenset[str]] = {}
+
+    def served_by(self, way: Way) -> frozenset[str]:
+        """Return the groups that a way of this context works for."""
+        found = self._served.get(id(way))
+        if found is None:
+            found = frozenset(one.name for one in self.fleet.groups if way.serves(one.name))
+            self._served[id(way)] = found
+        return found
 
     def severity(self, way: Way, target: Target, default: str, *, hardware: bool = False) -> str:
         """Return how grave it is that ``way`` does not work on ``target``.
@@ -165,8 +192,8 @@ class Context(NamedTuple):
         rivals = self.rivals(way)
         if not rivals:
             return default
-        served = any(other.serves(group) for other in rivals)
-        if served and (way.optional or any(way.serves(one.name) for one in self.fleet.groups)):
+        served = any(group in self.served_by(other) for other in rivals)
+        if served and (way.optional or way.implied_only or self.served_by(way)):
             return INFO
         if hardware and way.cpu_only and target.group.gpus:
             other_kind = any(not other.cpu_only for other in rivals)
@@ -175,13 +202,16 @@ class Context(NamedTuple):
 
     def rivals(self, way: Way) -> list[Way]:
         """Return the other ways of the project that install anything of the family."""
+        if self._projects is None:
+            self._projects = {}
+            for one in self.ways:
+                if one.has_family:
+                    self._projects.setdefault(one.project, []).append(one)
+        own = (way.install.root.path, way.install.name)
         return [
             other
-            for other in self.ways
-            if other.project == way.project
-            and (other.install.root.path, other.install.name)
-            != (way.install.root.path, way.install.name)
-            and other.has_family
+            for other in self._projects.get(way.project, ())
+            if (other.install.root.path, other.install.name) != own
         ]
 
     def pairs(self, way: Way) -> Iterator[tuple[JudgedSet, Judged]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import Build
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import MEASURED, PROOF, PUBLISHED
@@ -298,11 +299,11 @@ class MixedChannels(MisfitRule):
 
 
 def pinned_label(one: Judged | None) -> str | None:
-    """Return the local label that the declaration pins, if any."""
+    """Return the channel that the declaration pins by its label; None for vendors' labels."""
     if one is None or one.selection.placed is None:
         return None
     pin = exact_version(one.selection.placed.declaration.specifier)
-    return pin[1] or None if pin else None
+    return pin[1] if pin and kind_of_label(pin[1]) is not None else None
 
 
 class CompanionFloats(MisfitRule):

@@ -85,7 +85,7 @@ def where(blocked: Reason, target: Target) -> str:
 
 def may_go_on(newest: str, target: Target, context: Context) -> bool:
     """True if a channel that serves the target may hold the newest release: it is not known."""
-    from torchpin.judge.verdict import judge
+    from torchpin.judge.verdict import if_there, judge
 
     catalog, platform = context.catalog, target.group.platform
     for channel in catalog.channels():
@@ -97,7 +97,7 @@ def may_go_on(newest: str, target: Target, context: Context) -> bool:
         if known.exists is False and known.evidence in PROOF:
             continue
         builds = catalog.find("torch", channel=channel, home="channel", platform=platform)
-        if builds and judge(builds[-1], target, context.drivers).status != FAILS:
+        if builds and judge(if_there(builds[-1]), target, context.drivers).status != FAILS:
             return True
     return False
 

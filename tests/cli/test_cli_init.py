@@ -1,0 +1,99 @@
+"""``torchpin init``: the profile that it writes is accepted, and nothing is overwritten."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchpin.cli.main import guarded
+from torchpin.fleet.profile import load_profile
+
+
+def test_profile_is_accepted_and_says_what_was_given(tmp_path: Path) -> None:
+    arguments = [
+        "--gpu",
+        "V100,A100-SXM4-80GB",
+        "--driver",
+        "550.54.15",
+        "--python",
+        ">=3.10,<3.13",
+    ]
+    assert guarded(["init", str(tmp_path), "--group", "training", *arguments]) == 0
+    fleet = load_profile(str(tmp_path / "torchpin.toml"))
+    (group,) = fleet.groups
+    assert group.name == "training"
+    assert [gpu.arch for gpu in group.gpus] == ["sm_70", "sm_80"]
+    assert group.driver == "550.54.15"
+    assert [str(python) for python in group.pythons] == ["3.10", "3.11", "3.12"]
+
+
+def test_cpu_only(tmp_path: Path) -> None:
+    assert guarded(["init", str(tmp_path), "--gpu", "none"]) == 0
+    assert load_profile(str(tmp_path / "torchpin.toml")).groups[0].gpus == ()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--gpu", "V1000"],
+        ["--gpu", "RTX 6000"],
+        ["--gpu", "V100", "--driver", "latest"],
+        ["--gpu", "RTX 5090", "--driver", "535.54.03"],
+        ["--gpu", "V100", "--python", "4"],
+        ["--gpu", 'V100"]\nx = ["'],
+        ["--gpu", "V100", "--group", "a]b"],
+    ],
+)
+def test_a_wrong_value_writes_nothing(tmp_path: Path, arguments: list[str]) -> None:
+    code = guarded(["init", str(tmp_path), "--yes", *arguments])
+    if arguments[-2:] == ["--group", "a]b"]:
+        assert code == 0  # quoted
+        assert load_profile(str(tmp_path / "torchpin.toml")).groups[0].name == "a]b"
+        return
+    assert code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "torchpin.toml").write_text("# mine\n")
+    assert guarded(["init", str(tmp_path), "--gpu", "V100"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert (tmp_path / "torchpin.toml").read_text() == "# mine\n"
+
+
+def test_pre_commit_file_is_written_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert guarded(["init", str(tmp_path), "--gpu", "V100", "--pre-commit"]) == 0
+    hooks = (tmp_path / ".pre-commit-config.yaml").read_text()
+    assert "entry: torchpin check" in hooks
+    (tmp_path / "torchpin.toml").unlink()
+    (tmp_path / ".pre-commit-config.yaml").write_text("repos: []\n")
+    assert guarded(["init", str(tmp_path), "--gpu", "V100", "--pre-commit"]) == 0
+    assert "entry: torchpin check" in capsys.readouterr().out
+    assert (tmp_path / ".pre-commit-config.yaml").read_text() == "repos: []\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
+    import pty
+
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "torchpin", "init", str(tmp_path)],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+    ) as process:
+        os.close(slave)
+        os.write(master, b"V1000\nV100, A100\n550.54.15\n3.11\n")
+        assert process.wait(timeout=60) == 0
+    os.close(master)
+    (group,) = load_profile(str(tmp_path / "torchpin.toml")).groups
+    assert [gpu.arch for gpu in group.gpus] == ["sm_70", "sm_80"]
+    assert (group.driver, str(group.pythons[0])) == ("550.54.15", "3.11")
