@@ -50,12 +50,7 @@ def test_cpu_only(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_value_writes_nothing(tmp_path: Path, arguments: list[str]) -> None:
-    code = guarded(["init", str(tmp_path), "--yes", *arguments])
-    if arguments[-2:] == ["--group", "a]b"]:
-        assert code == 0  # quoted
-        assert load_profile(str(tmp_path / "torchpin.toml")).groups[0].name == "a]b"
-        return
-    assert code == 2
+    assert guarded(["init", str(tmp_path), "--yes", *arguments]) == 2
     assert list(tmp_path.iterdir()) == []
 
 
