@@ -20,14 +20,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchpin.cli.main import guarded
+from torchpin.engine import Options, Reader, find_fleet, look
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "fixtures" / "golden"
 """Rows of the fix policy."""
+PROJECTS = ROOT / "fixtures" / "projects"
+"""Rows of the fix policy that start from a project."""
 RULES = ROOT / "fixtures" / "rules"
 """Where each rule fires, and nearby where it must not."""
 OPTIONS = "*/options.json"
-PROFILES = {"torchpin.toml", "pyproject.toml"}
+PROFILE = "torchpin.toml"
 
 
 class Done(NamedTuple):
@@ -83,7 +86,9 @@ def answer(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
 
 def folders(*roots: Path) -> list[Path]:
     """Return the golden folders of some roots, of all by default."""
-    return sorted(path.parent for root in roots or (GOLDEN, RULES) for path in root.glob(OPTIONS))
+    return sorted(
+        path.parent for root in roots or (GOLDEN, PROJECTS, RULES) for path in root.glob(OPTIONS)
+    )
 
 
 def detail_of(finding: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -124,18 +129,27 @@ def line_of(finding: dict[str, Any]) -> str:
 
 
 def installs(work: Path, arguments: list[str]) -> dict[str, dict[str, str]]:
-    """Return target → package → version and channel of what the fixed files install."""
-    arguments = [one for one in arguments if one not in ("--unsafe-fixes",)]
-    done = torchpin("show", "--output-format", "json", *arguments, str(work))
+    """Return target → package → version and channel of what the fixed files install.
+
+    The extra or group of a project stands behind its target.
+    """
+    client = arguments[arguments.index("--client") + 1] if "--client" in arguments else None
+    options = Options((str(work),), client=client)
+    stages, _ = look(options, find_fleet(options), Reader())
     found: dict[str, dict[str, str]] = {}
-    for one in json.loads(done.stdout)["selections"]:
-        if one["status"] == "skipped":
-            continue
-        name = Path(one["path"]).name
-        target = f"{name} {one['group']} {one['python'] or ''}".strip()
-        build = one["build"]
-        text = f"{build['version']} ({build['index']} {build['channel']})" if build else "none"
-        found.setdefault(target, {})[one["package"]] = f"{text} {one['verdict'] or one['status']}"
+    for way in stages.context.ways:
+        for chosen in way.sets:
+            name = Path(way.install.root.path).name
+            target = f"{name} {chosen.target.group.name} {chosen.target.python or ''}".strip()
+            target += f" {way.install.name}" if way.install.name else ""
+            for one in chosen.judged:
+                if one.selection.status == "skipped":
+                    continue
+                build = one.selection.build
+                where = "pypi" if build is not None and build.home == "pypi" else "channel"
+                text = f"{build.full_version} ({where} {build.channel})" if build else "none"
+                verdict = one.verdict.status if one.verdict else one.selection.status
+                found.setdefault(target, {})[one.selection.package] = f"{text} {verdict}"
     return found
 
 
@@ -144,7 +158,7 @@ def files_of(folder: Path) -> dict[str, str]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes().decode("latin-1")
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name not in PROFILES
+        if path.is_file() and path.name != PROFILE
     }
 
 

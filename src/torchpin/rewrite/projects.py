@@ -1,43 +1,42 @@
 """Plans for projects (fix policy F3 to F6): tried from the least change on, and read again.
 
 A uv project gets an explicit index and sources, never a label and never a cap. A split becomes one
-extra a channel, with declared conflicts. Locks are not edited: their owner makes them anew.
+extra a channel, with declared conflicts. Poetry gets explicit sources. Locks are not edited: their
+owner makes them anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document, Edit, Span
 from torchpin.documents.project import Project
 from torchpin.documents.pyproject import read_pyproject
 from torchpin.fleet.model import Target
-from torchpin.judge.model import FAILS, UNKNOWN
-from torchpin.judge.verdict import judge, judge_companion
 from torchpin.resolve import solve
 from torchpin.resolve.model import Outcome, Plan, Request, Want
 from torchpin.rewrite import uv_edit
+from torchpin.rewrite.project_proof import Proof, same_torch, sets_text
+from torchpin.rewrite.relock import relock_command
 from torchpin.rewrite.request import wants_from
-from torchpin.rewrite.toml_edit import ShapeError, TomlText
+from torchpin.rewrite.toml_edit import ShapeError
+from torchpin.rewrite.uv_project import UvWriter
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import DISPLAY, SAFE, UNSAFE, FileEdits, Fix
-from torchpin.select.model import Install, Placed, SelectedSet
-from torchpin.select.projects import project_installs
-from torchpin.select.selection import select
+from torchpin.select.model import Placed, SelectedSet
 
-LINUX = "sys_platform == 'linux'"
+TIDY = ("TP411", "TP405", "TP406", "TP415", "TP409")
+"""Codes that are mended without a plan, in this order."""
 
 
 class Draft(NamedTuple):
-    """One way to write a plan, and where each target then finds its builds."""
+    """One way to write a plan, and where each group then finds its builds."""
 
     text: str
-    enabled: tuple[tuple[str, str], ...] = ()
-    """(group, extra): the extra that a group installs after a split."""
+    enabled: Mapping[str, str] = {}
+    """Group → the extra that it installs after a split."""
 
 
 class ProjectFix:
@@ -50,95 +49,135 @@ class ProjectFix:
         self.ways = ways
         self.context = context
         self.policy = policy
-        self.siblings = ways[0].install.siblings
-        self.client = ways[0].install.client
-        self.before = self.selected(document, ())
+        self.proof = Proof(ways, context)
+        self.before = self.proof.selected(document, {})
 
-    # -- what the manifest installs, the lock aside
+    def fix(self, codes: Collection[str] = ()) -> Fix | None:
+        """Return the least edit after which everything runs, or advice.
 
-    def installs(self, document: Document, enabled: tuple[tuple[str, str], ...]) -> list[Install]:
-        """Return the ways in of a manifest that the fleet uses."""
-        names = {way.install.name for way in self.ways}
-        extras = {extra for _, extra in enabled}
-        return [
-            install
-            for install in project_installs(
-                document, lock=None, siblings=self.siblings, client=self.client
-            )
-            if install.name in names or extras & set(install.extras)
-        ]
+        ``codes`` are those of the project's findings; some are mended without a plan.
+        """
+        lock = next((way.install.lock for way in self.ways if way.install.lock), None)
+        command = relock_command(lock, self.declared()) if lock is not None else None
+        tidy = self.tidy(codes, command)
+        if self.proof.holds(self.before):
+            if tidy is not None or lock is None:
+                return tidy
+            return Fix(DISPLAY, f"the manifest is right; the lock is not: {command}", (), command)
+        if tidy is not None and tidy[0] != DISPLAY and self.mended(tidy):
+            return tidy
+        outcome = self.solve()
+        if outcome is None:
+            return tidy
+        for draft, where in self.drafts(outcome):
+            fix = self.proved(draft, where, command)
+            if fix is not None:
+                return fix
+        if tidy is not None:
+            return tidy
+        plans = outcome.plans or ()
+        return Fix(DISPLAY, f"{plans_text(plans)}; {self.advice()}") if plans else None
 
-    def selected(
-        self, document: Document, enabled: tuple[tuple[str, str], ...]
-    ) -> list[SelectedSet]:
-        """Return what every target would get from a manifest."""
-        wanted = dict(enabled)
-        found: list[SelectedSet] = []
-        for install in self.installs(document, enabled):
-            for target in self.targets(install.name):
-                extra = wanted.get(target.group.name)
-                if extra is not None and extra not in install.extras:
-                    continue
-                if extra is None and wanted and set(install.extras) & set(wanted.values()):
-                    continue
-                found.append(select(install, target, self.context.catalog))
-        return found
+    def proved(self, draft: Draft, where: str, command: str | None) -> Fix | None:
+        """Return the draft as a fix if everything runs after it."""
+        edits = difference(self.document.text, draft.text)
+        if not edits:
+            return None
+        now = self.proof.selected(self.reread(draft.text), draft.enabled)
+        if not self.proof.holds(now):
+            return None
+        safe = same_torch(self.before, now) and not draft.enabled
+        message = f"{self.told(now)}{where}"
+        return Fix(SAFE if safe else UNSAFE, message, (FileEdits(self.document, edits),), command)
 
-    def targets(self, name: str | None = None) -> tuple[Target, ...]:
-        """Return the targets of the way of a name; of all ways if there is no such way."""
-        ways = [way for way in self.ways if way.install.name == name] or list(self.ways)
-        seen: dict[Target, None] = {}
-        for way in ways:
-            seen.update(dict.fromkeys(one.target for one in way.sets))
-        return tuple(seen)
+    def told(self, sets: list[SelectedSet]) -> str:
+        """Return what each group gets, from the first way in that serves it."""
+        first: dict[str, SelectedSet] = {}
+        for one in sets:
+            if self.proof.runs(one):
+                first.setdefault(one.target.group.name, one)
+        return sets_text(sets, first)
+
+    def reread(self, text: str) -> Document:
+        """Return the document that a new text makes."""
+        return read_pyproject(self.document.path, self.document.encode(text))
+
+    def advice(self) -> str:
+        """Return what to do where nothing is written (F5)."""
+        if self.proof.client == "uv":
+            return "not written into this file"
+        if self.project.tool in ("pip", "hatch"):
+            name = "Hatch" if self.project.tool == "hatch" else "pip"
+            return f"{name} reads no index from pyproject.toml: put these into a constraints file"
+        return f"edit the sources of {self.project.tool} by hand"
+
+    # -- what is mended without a plan
+
+    def tidy(self, codes: Collection[str], command: str | None) -> Fix | None:
+        """Return the fix of the findings that concern the layout of sources alone."""
+        if self.proof.client != "uv" or not set(codes) & set(TIDY):
+            return None
+        text, done = self.document.text, []
+        for code in TIDY:
+            if code not in codes:
+                continue
+            now = self.reread(text)
+            writer = UvWriter(now, self.declared(), self.systems())
+            try:
+                new = {
+                    "TP405": writer.make_explicit,
+                    "TP406": writer.mark_linux,
+                    "TP409": writer.declare_conflicts,
+                    "TP411": writer.scope_by_extra,
+                    "TP415": writer.route_the_rest,
+                }[code]()
+            except ShapeError:
+                continue
+            if new != text:
+                text = new
+                done.append(code)
+        edits = difference(self.document.text, text)
+        if not edits:
+            return None
+        after = self.proof.selected(self.reread(text), {})
+        if not self.proof.no_worse(self.before, after):
+            return None
+        safety = SAFE if same_torch(self.before, after) else UNSAFE
+        words = {
+            "TP405": "explicit = true",
+            "TP406": "a marker that leaves macOS to PyPI",
+            "TP409": "declared conflicts",
+            "TP411": "the extra as extra",
+            "TP415": "sources for the whole family",
+        }
+        message = ", ".join(words[code] for code in done)
+        return Fix(safety, message, (FileEdits(self.document, edits),), command)
+
+    def mended(self, fix: Fix) -> bool:
+        """True if everything runs after a fix."""
+        from torchpin.documents.base import apply_edits
+
+        text = apply_edits(self.document.text, fix.edits[0].edits)
+        return self.proof.holds(self.proof.selected(self.reread(text), {}))
 
     # -- the plan
 
-    def fix(self) -> Fix | None:
-        """Return the least edit after which everything runs, or advice."""
-        lock = next((way.install.lock for way in self.ways if way.install.lock), None)
-        command = relock_command(lock, self.declared()) if lock is not None else None
-        if self.holds(self.before):
-            if lock is None:
-                return None
-            return Fix(DISPLAY, f"the manifest is right; the lock is not: {command}", (), command)
-        if self.project.tool != "uv":
-            return self.advice()
-        outcome = self.solve()
-        if outcome is None:
-            return None
-        for draft, text in self.drafts(outcome):
-            edits = self.edits_of(draft)
-            if edits is None:
-                continue
-            after = read_pyproject(self.document.path, self.document.encode(draft.text))
-            now = self.selected(after, draft.enabled)
-            if not self.holds(now):
-                continue
-            safety = SAFE if self.same_torch(now) and not draft.enabled else UNSAFE
-            return Fix(safety, text, (FileEdits(self.document, edits),), command)
-        plans = outcome.plans or ()
-        return Fix(DISPLAY, f"{plans_text(plans)}; not written into this file") if plans else None
-
-    def advice(self) -> Fix | None:
-        """Return what to do where there is no place for an index in the file (F5)."""
-        outcome = self.solve()
-        if outcome is None or not outcome.plans:
-            return None
-        where = {
-            "pip": "pip reads no index from pyproject.toml: put these into a constraints file",
-            "hatch": "Hatch reads no index from pyproject.toml: put these into a constraints file",
-        }.get(self.project.tool, f"edit the {self.project.tool} sources by hand")
-        return Fix(DISPLAY, f"{plans_text(outcome.plans)}; {where}")
-
     def declared(self) -> list[str]:
         """Return the family packages that the file asks for, torch first."""
-        names = {one.name for one in self.document.declarations if one.scope != "build"}
+        names = {
+            one.name
+            for one in self.document.declarations
+            if one.scope not in ("build", "constraint", "override")
+        }
         return [name for name in FAMILY if name in names]
+
+    def systems(self) -> set[str]:
+        """Return the operating systems of the targets."""
+        return {target.group.platform.split("-")[0] for target in self.proof.targets()}
 
     def solve(self) -> Outcome | None:
         """Return the plan for the targets of all ways, from the channels where one is named."""
-        targets = self.targets()
+        targets = self.proof.targets()
         if not targets or not self.declared():
             return None
         request = Request(self.wants(), targets, self.policy, self.current())
@@ -168,219 +207,154 @@ class ProjectFix:
     # -- ways to write it
 
     def drafts(self, outcome: Outcome) -> Iterator[tuple[Draft, str]]:
-        """Yield ways to write the outcome, least change first."""
-        single = outcome.plans[0] if len(outcome.plans) == 1 and not outcome.unserved else None
-        if single is not None:
-            channel = self.channel_for(single)
-            if channel is not None:
-                for write in (self.swap, self.route):
-                    draft = self.written(partial(write, channel, single))
-                    if draft is not None:
-                        yield draft, f"{plans_text([single])} by sources of pytorch-{channel}"
-            if self.scoped() and channel is not None:
-                enabled = tuple((target.group.name, channel) for target in single.targets)
-                draft = self.written(partial(self.extras, {channel: single}), enabled)
-                if draft is not None:
-                    yield draft, f"extra {channel}: {plans_text([single])}"
-        parts = outcome.alternative or (outcome.plans if len(outcome.plans) > 1 else ())
-        if parts and not outcome.unserved:
-            by_channel: dict[str, Plan] = {}
-            enabled_list: list[tuple[str, str]] = []
-            for part in parts:
-                plan = part if part.home == "channel" else self.on_channel(part)
-                channel = self.channel_for(plan) if plan is not None else None
-                if plan is None or channel is None:
-                    return
-                by_channel[channel] = plan
-                enabled_list += [(target.group.name, channel) for target in part.targets]
-            draft = self.written(partial(self.extras, by_channel), tuple(enabled_list))
-            if draft is not None:
-                listed = "; ".join(
-                    f"extra {channel}: {plans_text([plan])}" for channel, plan in by_channel.items()
-                )
-                yield draft, listed
+        """Yield ways to write the outcome, the one nearest to the file first."""
+        if outcome.unserved:
+            return
+        if self.proof.client == "poetry":
+            yield from self.poetry_drafts(outcome)
+        elif self.proof.client == "uv" and not self.in_workspace():
+            parts = outcome.alternative or (outcome.plans if len(outcome.plans) > 1 else ())
+            kinds = [part for part in parts if any(one.group.gpus for one in part.targets)]
+            single = len(outcome.plans) == 1
+            if parts and (len(kinds) > 1 or not single):
+                yield from self.splits(parts)
+            if single:
+                yield from self.singles(outcome.plans[0])
 
-    def channel_for(self, plan: Plan) -> str | None:
-        """Return the channel that sources must name for a plan; None for PyPI's own builds."""
-        return plan.channel if plan.home == "channel" else None
+    def in_workspace(self) -> bool:
+        """True for a member of a workspace: indexes are the root's."""
+        import os
 
-    def on_channel(self, plan: Plan) -> Plan | None:
-        """Return the plan for the same targets from a channel."""
-        request = Request(self.wants(), plan.targets, self.policy, None, (), False)
-        outcome = solve(request, self.context.catalog)
-        return outcome.plans[0] if len(outcome.plans) == 1 and not outcome.unserved else None
+        from torchpin.documents.loader import workspace_root
 
-    def scoped(self) -> bool:
-        """True if torch is routed by extra or group."""
-        return any(one.extra or one.group for one in uv_edit.sources_of(self.project, "torch"))
+        path = self.document.path
+        return os.path.exists(path) and workspace_root(path, {}) is not None
 
-    def written(
-        self, write: Callable[[], str], enabled: tuple[tuple[str, str], ...] = ()
-    ) -> Draft | None:
-        """Return what a writer makes of the text; None where the file's shape does not allow it."""
-        try:
-            return Draft(write(), enabled)
-        except ShapeError:
-            return None
+    def singles(self, plan: Plan) -> Iterator[tuple[Draft, str]]:
+        """Yield ways to write one plan for all."""
+        writer = UvWriter(self.document, self.declared(), self.systems())
+        if plan.home == "channel":
+            used = any(
+                source.value == name
+                for sibling in self.proof.siblings
+                if sibling.project is not None
+                for source in sibling.project.sources
+                for name in {one.name for one in self.project.indexes}
+            )
+            failing = [one.target for one in self.before if not self.proof.runs(one)]
+            writes: list[Callable[[], str]] = [
+                lambda: writer.swap(plan, failing, rename=not used),
+                lambda: writer.route(plan),
+            ]
+            for write in writes:
+                text = written(write)
+                if text is not None:
+                    yield Draft(text), f", by explicit sources of {plan.channel}"
+            if writer.scoped:
+                yield from self.splits((plan,))
+        else:
+            text = written(lambda: writer.repin(plan))
+            if text is not None:
+                yield Draft(text), ""
 
-    def marker(self, plan: Plan) -> str:
-        """Return the marker under which the channel's builds are taken."""
-        if kind_of_label(plan.channel) == "cpu":
-            return ""
-        systems = {target.group.platform.split("-")[0] for target in plan.targets}
-        if "windows" not in systems:
-            return LINUX
-        return "sys_platform == 'win32'" if systems == {"windows"} else "sys_platform != 'darwin'"
+    def splits(self, parts: tuple[Plan, ...]) -> Iterator[tuple[Draft, str]]:
+        """Yield ways to give groups an extra of their own.
 
-    def swap(self, channel: str, plan: Plan) -> str:
-        """Point the index that torch comes from at the channel; mend pins and missing markers."""
-        toml = TomlText(self.document.text, self.document.newline)
-        sources = uv_edit.sources_of(self.project, "torch")
-        if not sources or self.scoped():
-            raise ShapeError("torch is not routed by one source")
-        index = uv_edit.index_named(self.project, sources[0].value)
-        if index is None or uv_edit.channel_of(index) is None:
-            raise ShapeError("the source of torch is no channel")
-        edits = uv_edit.swap_index_channel(self.document, self.project, index, channel)
-        edits += uv_edit.pin_edits(self.document, dict(plan.versions))
-        marker = self.marker(plan)
-        for source in self.project.sources:
-            if source.value == index.name and marker and not source.marker:
-                edits.append(uv_edit.add_marker(toml, source, marker))
-        toml.apply(merged(edits))
-        return toml.text
-
-    def route(self, channel: str, plan: Plan) -> str:
-        """Route every declared family package to the channel's explicit index."""
-        if self.scoped():
-            raise ShapeError("torch is routed by extras")
-        toml = TomlText(self.document.text, self.document.newline)
-        edits = uv_edit.pin_edits(self.document, dict(plan.versions))
-        for index in self.project.indexes:
-            if index.tool == "uv" and uv_edit.channel_of(index) and not index.explicit:
-                edits.append(uv_edit.make_explicit(toml, index))
-        toml.apply(edits)
-        name = uv_edit.ensure_index(toml, self.project, channel)
-        entry = uv_edit.source_text(name, marker=self.marker(plan))
-        names = self.declared()
-        if "torch" not in names:
-            names = ["torch", *names]
-            toml.set_key(uv_edit.UV, "constraint-dependencies", '["torch"]')
-        for package in names:
-            uv_edit.set_source(toml, package, [entry])
-        return toml.text
-
-    def extras(self, plans: dict[str, Plan]) -> str:
-        """Write one extra a channel, with sources by extra and declared conflicts."""
-        toml = TomlText(self.document.text, self.document.newline)
-        names = self.declared()
-        have = {one.extra for one in uv_edit.sources_of(self.project, "torch") if one.extra}
-        versions = [dict(plan.versions) for plan in plans.values()]
-        common = {
-            package: version
-            for package, version in versions[0].items()
-            if all(one.get(package) == version for one in versions)
-        }
-        toml.apply(uv_edit.pin_edits(self.document, common) if not have else [])
-        project = self.project
-        entries: dict[str, list[str]] = {name: [] for name in names}
-        for source in project.sources:
-            if source.package in entries and (source.extra or source.group):
-                written = self.document.text[source.span.start : source.span.end]
-                entries[source.package].append(written)
-        for channel in plans:
-            if channel in project.extras:
-                raise ShapeError(f"there is an extra {channel} already")
-            index = uv_edit.ensure_index(toml, project, channel)
-            project = reread(self.document, toml)
-            for package in names:
-                entries[package].append(uv_edit.source_text(index, extra=channel))
-            uv_edit.add_extra(toml, channel, self.requirements(names))
-        for package, listed in entries.items():
-            uv_edit.set_source(toml, package, listed)
-        project = reread(self.document, toml)
-        uv_edit.add_conflicts(toml, project, [*sorted(one for one in have if one), *plans])
-        return toml.text
-
-    def requirements(self, names: Iterable[str]) -> list[str]:
-        """Return the requirement that an extra repeats for each package: the file's own."""
-        found: dict[str, str] = {}
-        for one in self.document.declarations:
-            if one.name in names and one.scope != "build" and one.url is None:
-                found.setdefault(one.name, f"{one.name}{one.specifier}")
-        return [found[name] for name in names if name in found]
-
-    # -- proof
-
-    def edits_of(self, draft: Draft) -> tuple[Edit, ...] | None:
-        """Return the draft as edits of the document; None if it changes nothing."""
-        edits = difference(self.document.text, draft.text)
-        return edits or None
-
-    def holds(self, sets: list[SelectedSet]) -> bool:
-        """True if every set installs, and runs on its target.
-
-        Of several ways in without a mapping each target needs one that serves it.
+        Groups that the file serves keep what they have; CPU groups may stay on the plain install.
         """
-        good: dict[str, bool] = {}
-        for chosen in sets:
-            name = chosen.target.group.name
-            runs = self.runs(chosen)
-            bound = any(name in way.bound for way in self.ways)
-            good[name] = (good.get(name, True) and runs) if bound else good.get(name, False) or runs
-            if chosen.conflict is not None:
-                return False
-        return bool(good) and all(good.values())
-
-    def runs(self, chosen: SelectedSet) -> bool:
-        """True if the family of a set installs and runs together."""
-        torch = next((one.build for one in chosen.selections if one.package == "torch"), None)
-        if torch is None:
-            return False
-        for one in chosen.selections:
-            if one.status == "skipped" or one.package not in FAMILY:
+        writer = UvWriter(self.document, self.declared(), self.systems())
+        good = self.proof.served(self.before) if writer.scoped else {}
+        todo = [
+            target
+            for part in parts
+            for target in part.targets
+            if not good.get(target.group.name, False)
+        ]
+        gpus = [target for target in todo if target.group.gpus]
+        tried: list[list[Target]] = []
+        for some in (gpus, todo):
+            if not some or some in tried:
                 continue
-            if one.build is None:
-                return False
-            status = judge(one.build, chosen.target, self.context.drivers).status
-            if status == FAILS or (status == UNKNOWN and one.package == "torch"):
-                return False
-            if one.package != "torch" and any(
-                reason.status == FAILS for reason in judge_companion(one.build, torch)
-            ):
-                return False
-        return True
+            tried.append(some)
+            for plans in self.on_channels(parts, some):
+                enabled = {
+                    target.group.name: channel
+                    for channel, plan in plans.items()
+                    for target in plan.targets
+                }
+                text = written(lambda plans=plans: writer.extras(plans))  # type: ignore[misc]
+                if text is not None:
+                    names = ", ".join(f"{group} {extra}" for group, extra in enabled.items())
+                    yield Draft(text, enabled), f" (extras: {names})"
 
-    def same_torch(self, now: list[SelectedSet]) -> bool:
-        """True if every target gets the torch version that it got before, or got none."""
+    def on_channels(self, parts: tuple[Plan, ...], some: list[Target]) -> Iterator[dict[str, Plan]]:
+        """Yield the parts as plans from channels: with one torch version first, then each its own.
 
-        def versions(sets: list[SelectedSet]) -> dict[tuple[str | None, Target], str]:
-            return {
-                (chosen.install.name, chosen.target): one.build.version
-                for chosen in sets
-                for one in chosen.selections
-                if one.package == "torch" and one.build is not None
-            }
+        One version for all groups keeps exact pins of the plain dependencies possible.
+        """
+        from packaging.version import Version
 
-        old = versions(self.before)
-        return all(old.get(key, version) == version for key, version in versions(now).items())
+        mine = [
+            part._replace(targets=tuple(one for one in part.targets if one in some))
+            for part in parts
+        ]
+        mine = [part for part in mine if part.targets]
+        lowest = min((dict(part.versions)["torch"] for part in mine), key=Version)
+        own = dict.fromkeys(dict(part.versions)["torch"] for part in mine)
+        for version in (lowest, None) if len(own) > 1 else (lowest,):
+            found: dict[str, Plan] = {}
+            for part in mine:
+                plan = self.on_channel(part, version)
+                if plan is None:
+                    break
+                have = found.get(plan.channel)
+                targets = (*(have.targets if have else ()), *plan.targets)
+                found[plan.channel] = plan._replace(targets=targets)
+            else:
+                yield found
+
+    def on_channel(self, part: Plan, version: str | None) -> Plan | None:
+        """Return the plan for the targets of a part from a channel: today's, its own, PyPI's."""
+        wants = self.wants()
+        version = version or dict(part.versions)["torch"]
+        pinned = tuple(
+            want._replace(specifier=f"=={version}", soft=False) if want.package == "torch" else want
+            for want in wants
+        )
+        pypi = self.context.catalog.find(
+            "torch", version=version, home="pypi", platform="linux-x86_64"
+        )
+        names = [self.current(), part.channel if part.home == "channel" else None]
+        names += [build.channel for build in pypi]
+        asked = [(name,) for name in dict.fromkeys(names) if name is not None]
+        for channels in (*asked, ()):
+            request = Request(pinned, part.targets, self.policy, None, channels, False)
+            outcome = solve(request, self.context.catalog)
+            if len(outcome.plans) == 1 and not outcome.unserved:
+                plan = outcome.plans[0]
+                if plan.home == "channel":
+                    return plan
+        return None
+
+    def poetry_drafts(self, outcome: Outcome) -> Iterator[tuple[Draft, str]]:
+        """Yield the way to write one plan for all into a Poetry project (F4)."""
+        from torchpin.rewrite.poetry_edit import route
+
+        if len(outcome.plans) != 1:
+            return
+        plan = outcome.plans[0]
+        text = written(lambda: route(self.document, plan, self.declared()))
+        if text is not None:
+            where = f", by explicit sources of {plan.channel}" if plan.home == "channel" else ""
+            yield Draft(text), where
 
 
-def merged(edits: list[Edit]) -> list[Edit]:
-    """Return edits without repetitions."""
-    return list(dict.fromkeys(edits))
-
-
-def reread(document: Document, toml: TomlText) -> Project:
-    """Return the project that the text under edit makes.
-
-    Raises:
-        ShapeError: the text is no project any more.
-    """
-    project = read_pyproject(document.path, document.encode(toml.text)).project
-    if project is None:
-        raise ShapeError("the edited file cannot be read")
-    return project
+def written(write: Callable[[], str]) -> str | None:
+    """Return what a writer writes; None where the file's shape does not allow it."""
+    try:
+        return write()
+    except ShapeError:
+        return None
 
 
 def difference(before: str, after: str) -> tuple[Edit, ...]:
@@ -407,14 +381,3 @@ def plans_text(plans: Iterable[Plan]) -> str:
         groups = ", ".join(dict.fromkeys(target.group.name for target in plan.targets))
         parts.append(f"{groups}: {pins} ({where})")
     return " · ".join(parts)
-
-
-def relock_command(lock: Document, packages: Iterable[str]) -> str:
-    """Return the command that makes a lock anew for some packages."""
-    names = list(packages)
-    tool = lock.lock.tool if lock.lock is not None else "uv"
-    if tool == "poetry":
-        return f"poetry update --lock {' '.join(names)}"
-    if tool == "pdm":
-        return f"pdm update --no-sync {' '.join(names)}"
-    return "uv lock " + " ".join(f"--upgrade-package {name}" for name in names)

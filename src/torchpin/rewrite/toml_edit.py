@@ -89,7 +89,8 @@ class TomlText:
         """Insert a new table behind the tables that it belongs to, else at the end."""
         parent = path[:-1]
         at = None
-        for size in range(len(path), 1, -1):
+        lowest = 0 if path[0] == "project" else 1
+        for size in range(len(path), lowest, -1):
             at = self.family_end(*path[:size])
             if at is not None:
                 break

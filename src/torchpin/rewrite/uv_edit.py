@@ -5,17 +5,22 @@ Never a local label, never a cap. Each function changes a ``TomlText`` by one in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
-from torchpin.documents.base import Document, Edit
+from torchpin.documents.base import Document, Edit, Span
 from torchpin.documents.pins import exact_version
 from torchpin.documents.project import Project, ProjectIndex, Source
+from torchpin.documents.requirement import canonical
 from torchpin.rewrite.requirements import CHANNEL_IN_URL
 from torchpin.rewrite.toml_edit import ShapeError, TomlText, inline, text_of
 from torchpin.select.channels import channel_url, index_kind
 
 UV = ("tool", "uv")
 SOURCES = (*UV, "sources")
+
+LINUX = "sys_platform == 'linux'"
+"""The marker of GPU builds: PyPI serves macOS and Windows."""
 
 
 def channel_of(index: ProjectIndex) -> str | None:
@@ -62,16 +67,28 @@ def source_text(index: str, *, marker: str = "", extra: str = "", group: str = "
     return inline(index=index, extra=extra, group=group, marker=marker)
 
 
-def set_source(
-    toml: TomlText, package: str, entries: Sequence[str], key: str | None = None
-) -> None:
+def set_source(toml: TomlText, package: str, entries: Sequence[str]) -> None:
     """Set the sources of a package: one table, or a list of them, one a line."""
     if len(entries) == 1:
         value = entries[0]
     else:
         lines = "".join(f"    {entry},{toml.newline}" for entry in entries)
         value = f"[{toml.newline}{lines}]"
-    toml.set_key(SOURCES, key or package, value)
+    node = toml.spans.find(*SOURCES)
+    written = (node.entries or {}) if node is not None else {}
+    key = next((key for key in written if canonical(key) == package), package)
+    toml.set_key(SOURCES, key, value)
+
+
+def add_constraint(toml: TomlText, requirement: str) -> None:
+    """Add a constraint: a package that only others ask for follows its source then.
+
+    uv drops a constraint that bounds nothing, and the source with it.
+    """
+    if toml.spans.find(*UV, "constraint-dependencies") is None:
+        toml.set_key(UV, "constraint-dependencies", f"[{text_of(requirement)}]")
+    else:
+        toml.append_item((*UV, "constraint-dependencies"), text_of(requirement))
 
 
 def sources_of(project: Project, package: str) -> list[Source]:
@@ -80,49 +97,89 @@ def sources_of(project: Project, package: str) -> list[Source]:
 
 
 def swap_index_channel(
-    document: Document, project: Project, index: ProjectIndex, channel: str
-) -> list[Edit]:
-    """Return the edits that point an index at another channel.
+    document: Document, project: Project, index: ProjectIndex, channel: str, *, rename: bool
+) -> tuple[list[Edit], str]:
+    """Return the edits that point an index at another channel, and its name then.
 
-    Its name follows where it holds the old channel's name (the sources that use it, too).
+    ``rename``: its name follows where it holds the old channel's name, and so do the sources that
+    use it.
+
+    Raises:
+        ShapeError: the URL is written with escapes, or nothing in it names the channel.
     """
-    old = channel_of(index)
+    old, name = channel_of(index), index.name or ""
     raw = document.text[index.url_span.start : index.url_span.end]
-    edits = [Edit(index.url_span, CHANNEL_IN_URL.sub(rf"\g<1>{channel}", raw, count=1))]
-    if old is None or index.name is None or index.name_span is None or old not in index.name:
-        return edits
-    name = index.name.replace(old, channel)
-    if any(one.name == name for one in project.indexes):
-        return edits
-    edits.append(Edit(index.name_span, name))
+    url, count = CHANNEL_IN_URL.subn(rf"\g<1>{channel}", raw, count=1)
+    if not count or raw != index.url:
+        raise ShapeError("the URL of the index does not show its channel")
+    edits = [Edit(index.url_span, url)]
+    if not rename or old is None or index.name_span is None or old not in name:
+        return edits, name
+    new = name.replace(old, channel)
+    if any(one.name == new for one in project.indexes):
+        return edits, name
+    edits.append(Edit(index.name_span, new))
     edits += [
-        Edit(one.value_span, name)
+        Edit(one.value_span, new)
         for one in project.sources
-        if one.kind == "index" and one.value == index.name and one.value_span is not None
+        if one.kind == "index" and one.value == name and one.value_span is not None
     ]
-    return edits
+    return edits, new
 
 
 def add_marker(toml: TomlText, source: Source, marker: str) -> Edit:
     """Return the edit that gives a source a marker, or adds to the one that it has.
 
     Raises:
-        ShapeError: the source is written as a table of its own.
+        ShapeError: the source is written in a way that takes no further key.
     """
     if source.marker_span is not None:
         old = toml.text[source.marker_span.start : source.marker_span.end]
+        if old != source.marker:
+            raise ShapeError("the marker is written with escapes")
         new = f"({old}) and {marker}" if " or " in old else f"{old} and {marker}"
         quote = toml.text[source.marker_span.start - 1]
         return Edit(source.marker_span, new.replace("'", '"') if quote == "'" else new)
-    written = toml.text[source.span.start : source.span.end]
-    body = written.rstrip()
-    if not body.endswith("}"):
-        raise ShapeError("the source is a table of its own")
-    inside = body[:-1].rstrip()
-    comma = "" if inside.endswith((",", "{")) else ","
-    end = source.span.start + len(inside)
-    close = source.span.start + len(body) - 1
-    return Edit(source.span._replace(start=end, end=close), f"{comma} marker = {text_of(marker)} ")
+    return add_entry(toml, source, "marker", marker)
+
+
+def add_entry(toml: TomlText, source: Source, key: str, value: str) -> Edit:
+    """Return the edit that adds a key to a source, in braces or a table of its own.
+
+    Raises:
+        ShapeError: the source is written in a way that takes no further key.
+    """
+    if source.value_span is None:
+        raise ShapeError("the source names no index")
+    quote_end = source.value_span.end + 1
+    if toml.text[source.span.start] == "{":
+        return Edit(Span(quote_end, quote_end), f", {key} = {text_of(value)}")
+    line_end = re.compile(r"[ \t]*(#[^\r\n]*)?").match(toml.text, quote_end)
+    if toml.text[source.span.start] != "[" or line_end is None:
+        raise ShapeError("the source is written as dotted keys")
+    at = line_end.end()
+    return Edit(Span(at, at), f"{toml.newline}{key} = {text_of(value)}")
+
+
+def scope_by_extra(toml: TomlText, source: Source) -> list[Edit]:
+    """Return the edits that turn ``marker = "extra == 'X'"`` of a source into ``extra = "X"``.
+
+    Raises:
+        ShapeError: the marker is not that simple.
+    """
+    match = re.fullmatch(
+        r"""extra\s*==\s*(['"])(?P<name>[^'"]+)\1(?:\s+and\s+(?P<rest>.+))?""", source.marker or ""
+    )
+    if match is None or source.marker_span is None or source.extra or " or " in source.marker:  # type: ignore[operator]
+        raise ShapeError("the marker of the source is not extra == … alone")
+    span = source.marker_span
+    if match["rest"]:
+        return [Edit(span, match["rest"]), add_entry(toml, source, "extra", match["name"])]
+    key = re.compile(r"""marker([ \t]*=[ \t]*)['"]$""").search(toml.text[: span.start])
+    if key is None:
+        raise ShapeError("the marker is not written as one plain key")
+    start = key.start()
+    return [Edit(Span(start, start + len("marker")), "extra"), Edit(span, match["name"])]
 
 
 def make_explicit(toml: TomlText, index: ProjectIndex) -> Edit:
@@ -145,22 +202,28 @@ def make_explicit(toml: TomlText, index: ProjectIndex) -> Edit:
     return Edit(index.url_span._replace(start=quote_end, end=quote_end), addition)
 
 
-def add_conflicts(toml: TomlText, project: Project, extras: Iterable[str]) -> None:
-    """Declare that extras exclude each other: into the set that has one of them, else a new set."""
-    extras = list(extras)
+def add_conflicts(
+    toml: TomlText, project: Project, extras: Iterable[str], groups: Iterable[str] = ()
+) -> None:
+    """Declare that extras and groups exclude each other: in the set that has one, or a new one."""
+    members = [("extra", one) for one in extras] + [("group", one) for one in groups]
     for number, have in enumerate(project.conflicts):
-        listed = [item.extra for item in have.items]
-        if any(extra in listed for extra in extras):
-            for extra in extras:
-                if extra not in listed:
-                    toml.append_item((*UV, "conflicts", number), inline(extra=extra))
+        listed = [
+            ("extra", item.extra) if item.extra else ("group", item.group or "")
+            for item in have.items
+        ]
+        if any(member in listed for member in members):
+            for kind, name in members:
+                if (kind, name) not in listed:
+                    toml.append_item((*UV, "conflicts", number), inline(**{kind: name}))
             return
-    items = ", ".join(inline(extra=extra) for extra in extras)
-    if project.conflicts:
-        toml.append_item((*UV, "conflicts"), f"[{items}]")
+    items = [inline(**{kind: name}) for kind, name in members]
+    if toml.spans.find(*UV, "conflicts") is not None:
+        toml.append_item((*UV, "conflicts"), f"[{', '.join(items)}]")
         return
-    value = f"[{toml.newline}    [{items}],{toml.newline}]"
-    toml.set_key(UV, "conflicts", value)
+    nl = toml.newline
+    listed_text = "".join(f"        {item},{nl}" for item in items)
+    toml.set_key(UV, "conflicts", f"[{nl}    [{nl}{listed_text}    ],{nl}]")
 
 
 def add_extra(toml: TomlText, name: str, requirements: Sequence[str]) -> None:

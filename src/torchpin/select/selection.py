@@ -65,9 +65,18 @@ def select(install: Install, target: Target, catalog: Facts) -> SelectedSet:
         from torchpin.select.uv_project import select_uv_project
 
         return select_uv_project(install, target, catalog)
+    mixed = ""
+    if install.root.kind == "pyproject" and install.client == "poetry" and install.lock is None:
+        from torchpin.select.poetry_project import MIXED, routed
+
+        one = routed(install, target)
+        if one is None:
+            mixed = MIXED
+        elif one is not install:
+            install = one
     asks = gather(install, target, catalog)
     options = {
-        name: _options(ask, install, target, catalog)
+        name: _Options(unclear=mixed) if mixed else _options(ask, install, target, catalog)
         for name, ask in asks.items()
         if not ask.skipped
     }

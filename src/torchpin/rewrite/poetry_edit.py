@@ -1,0 +1,169 @@
+"""What a fix may write into a Poetry project (fix policy F4): explicit sources for the family.
+
+A package without a source would come from PyPI, built with another CUDA; so every declared package
+of the family gets one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from torchpin.catalog.labels import kind_of_label
+from torchpin.documents.base import Document, Edit, Span
+from torchpin.documents.pins import exact_version
+from torchpin.documents.pyproject import read_pyproject
+from torchpin.documents.requirement import canonical
+from torchpin.documents.toml_spans import Node
+from torchpin.resolve.model import Plan
+from torchpin.rewrite.toml_edit import ShapeError, TomlText, inline, text_of
+from torchpin.rewrite.uv_edit import LINUX, channel_of
+from torchpin.select.channels import channel_url
+
+POETRY = ("tool", "poetry")
+
+
+def route(document: Document, plan: Plan, names: list[str]) -> str:
+    """Return the text with an explicit source for every declared family package, pins moved.
+
+    Raises:
+        ShapeError: the file's layout does not allow it, or torch is asked for by others alone.
+    """
+    project = document.project
+    if project is None or "torch" not in names:
+        raise ShapeError("torch is not declared")
+    toml = TomlText(document.text, document.newline)
+    move_pins(toml, document, dict(plan.versions))
+    if plan.home != "channel":
+        return toml.text
+    name = ensure_source(toml, document, plan.channel)
+    systems = {target.group.platform.split("-")[0] for target in plan.targets}
+    marker = LINUX if "macos" in systems and kind_of_label(plan.channel) != "cpu" else ""
+    for package in names:
+        set_source(toml, document, package, name, marker)
+    return toml.text
+
+
+def move_pins(toml: TomlText, document: Document, versions: dict[str, str]) -> None:
+    """Move exact pins to the plan's versions; the way they are written stays."""
+    edits: list[Edit] = []
+    for one in document.declarations:
+        pin = exact_version(one.specifier)
+        version = versions.get(one.name)
+        if version is None or pin is None or one.specifier_span is None or pin[0] == version:
+            continue
+        text = document.text[one.specifier_span.start : one.specifier_span.end]
+        if pin[0] not in text or one.from_variable or one.scope == "build":
+            raise ShapeError(f"the pin of {one.name} cannot be edited as text")
+        written = re.sub(r"\+[A-Za-z0-9.]+", "", text).replace(pin[0], version)
+        edits.append(Edit(one.specifier_span, written))
+    toml.apply(list(dict.fromkeys(edits)))
+
+
+def ensure_source(toml: TomlText, document: Document, channel: str) -> str:
+    """Return the name of the explicit source of a channel; it is added if there is none.
+
+    Raises:
+        ShapeError: the channel is a source for every package.
+    """
+    assert document.project is not None
+    for index in document.project.indexes:
+        if index.tool == "poetry" and index.name and channel_of(index) == channel:
+            if index.priority != "explicit":
+                raise ShapeError("the channel is a source for every package")
+            return index.name
+    taken = {index.name for index in document.project.indexes}
+    name = f"pytorch-{channel}".replace(".", "-")
+    while name in taken:
+        name += "-torchpin"
+    url = text_of(channel_url(channel))
+    node = toml.spans.find(*POETRY, "source")
+    if node is not None and node.kind == "array":
+        item = f'{{ name = "{name}", url = {url}, priority = "explicit" }}'
+        toml.append_item((*POETRY, "source"), item)
+        return name
+    lines = ["[[tool.poetry.source]]", f'name = "{name}"', f"url = {url}", 'priority = "explicit"']
+    toml.append_table(lines, (*POETRY, "source"))
+    return name
+
+
+def set_source(toml: TomlText, document: Document, package: str, source: str, marker: str) -> None:
+    """Give every place that asks for a package its source."""
+    found = False
+    for table in tables_of(toml):
+        node = toml.spans.find(*table)
+        key = next((k for k in (node.entries or {}) if canonical(k) == package), None)  # type: ignore[union-attr]
+        if key is None:
+            continue
+        found = True
+        value = toml.spans.find(*table, key)
+        assert value is not None
+        set_one(toml, (*table, key), value, source, marker)
+    if found:
+        return
+    if not in_project(document, package):
+        raise ShapeError(f"{package} is asked for in a place that takes no source")
+    if marker:
+        raise ShapeError("a marker for a dependency of [project] needs two entries in both tables")
+    toml.set_key((*POETRY, "dependencies"), package, inline(source=source))
+
+
+def tables_of(toml: TomlText) -> list[tuple[str, ...]]:
+    """Return the tables of a Poetry project that hold dependencies."""
+    found: list[tuple[str, ...]] = []
+    for path in ((*POETRY, "dependencies"), (*POETRY, "dev-dependencies")):
+        if toml.spans.find(*path) is not None:
+            found.append(path)
+    groups = toml.spans.find(*POETRY, "group")
+    for group in (groups.entries or {}) if groups is not None else {}:
+        place = (*POETRY, "group", group, "dependencies")
+        if toml.spans.find(*place) is not None:
+            found.append(place)
+    return found
+
+
+def in_project(document: Document, package: str) -> bool:
+    """True if ``[project]`` asks for the package."""
+    data = read_pyproject(document.path, document.encode(document.text))
+    return any(one.name == package and one.scope == "" for one in data.declarations)
+
+
+def set_one(toml: TomlText, path: tuple[str, ...], node: Node, source: str, marker: str) -> None:
+    """Give one dependency its source; with a marker it becomes two entries."""
+    text = toml.text[node.start : node.end]
+    if node.kind == "string":
+        if marker:
+            one = f"{{ version = {text}, source = {text_of(source)}, markers = {text_of(marker)} }}"
+            rest = f"{{ version = {text}, markers = {text_of(opposite(marker))} }}"
+            toml.apply([Edit(node.span, two_entries(toml, one, rest))])
+        else:
+            toml.apply([Edit(node.span, f"{{ version = {text}, source = {text_of(source)} }}")])
+        return
+    if node.kind not in ("inline", "table"):
+        raise ShapeError(f"{path[-1]} has several entries")
+    have = node.entries or {}
+    if {"git", "url", "path", "file", "markers", "platform"} & set(have):
+        raise ShapeError(f"{path[-1]} has a place or a marker of its own")
+    if not marker:
+        if "source" in have and have["source"].kind == "string":
+            toml.apply([Edit(have["source"].span, text_of(source))])
+        else:
+            toml.set_key(path, "source", text_of(source))
+        return
+    if "source" in have or node.kind != "inline" or node.inner is None:
+        raise ShapeError(f"{path[-1]} cannot be split into two entries")
+    inside = toml.text[node.inner.start : node.inner.end].strip().rstrip(",").rstrip()
+    if "\n" in inside or "#" in inside:
+        raise ShapeError(f"{path[-1]} is written over several lines")
+    one = f"{{ {inside}, source = {text_of(source)}, markers = {text_of(marker)} }}"
+    rest = f"{{ {inside}, markers = {text_of(opposite(marker))} }}"
+    toml.apply([Edit(Span(node.start, node.end), two_entries(toml, one, rest))])
+
+
+def two_entries(toml: TomlText, one: str, rest: str) -> str:
+    """Return an array of two entries, one a line."""
+    return f"[{toml.newline}    {one},{toml.newline}    {rest},{toml.newline}]"
+
+
+def opposite(marker: str) -> str:
+    """Return the marker of everything else."""
+    return marker.replace("==", "!=")

@@ -1,0 +1,316 @@
+"""A uv project with one plan written into it: by sources of one index, or by extras of several."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from torchpin.catalog.labels import kind_of_label
+from torchpin.documents.base import Document, Edit
+from torchpin.documents.project import Project, ProjectIndex, Source
+from torchpin.documents.pyproject import read_pyproject
+from torchpin.fleet.model import Target
+from torchpin.resolve.model import Plan
+from torchpin.rewrite import uv_edit
+from torchpin.rewrite.toml_edit import ShapeError, TomlText
+from torchpin.rewrite.uv_edit import LINUX
+from torchpin.select.environments import marker_holds
+
+
+class UvWriter:
+    """Makes new texts of one ``pyproject.toml``; each method begins with the text as it is.
+
+    Every method raises ``ShapeError`` where the file's layout does not allow it.
+    """
+
+    def __init__(
+        self, document: Document, names: Sequence[str], systems: Iterable[str] = ("linux",)
+    ) -> None:
+        if document.project is None:
+            raise ShapeError("the file is no project")
+        self.document = document
+        self.project: Project = document.project
+        self.names = list(names)
+        """Family packages that the file asks for, torch first."""
+        self.systems = set(systems)
+        """Operating systems of the fleet: ``linux``, ``windows``, ``macos``."""
+
+    def marker_for(self, channel: str) -> str:
+        """Return the marker that a source of a channel needs: macOS has no GPU builds."""
+        if kind_of_label(channel) == "cpu":
+            return ""
+        if "windows" not in self.systems:
+            return LINUX
+        return "sys_platform != 'darwin'" if len(self.systems) > 1 else "sys_platform == 'win32'"
+
+    @property
+    def scoped(self) -> bool:
+        """True if torch is routed by extra or group."""
+        return any(scope_of(one) for one in uv_edit.sources_of(self.project, "torch"))
+
+    def toml(self) -> TomlText:
+        """Return the text to edit."""
+        return TomlText(self.document.text, self.document.newline)
+
+    # -- one plan for all
+
+    def repin(self, plan: Plan) -> str:
+        """Move exact pins to the plan's versions."""
+        toml = self.toml()
+        toml.apply(uv_edit.pin_edits(self.document, dict(plan.versions)))
+        return toml.text
+
+    def swap(self, plan: Plan, failing: Iterable[Target], *, rename: bool) -> str:
+        """Point the index that torch comes from on the failing targets at the plan's channel."""
+        if self.scoped:
+            raise ShapeError("torch is routed by extra or group")
+        index = self.index_of(failing)
+        toml = self.toml()
+        users = [one for one in self.project.sources if one.value == index.name]
+        edits = uv_edit.pin_edits(self.document, dict(plan.versions))
+        have = uv_edit.index_of_channel(self.project, plan.channel)
+        if have is not None and have != index:
+            name = have.name or ""
+            edits += [Edit(one.value_span, name) for one in users if one.value_span is not None]
+        else:
+            more, name = uv_edit.swap_index_channel(
+                self.document, self.project, index, plan.channel, rename=rename
+            )
+            edits += more
+            if not index.explicit:
+                edits.append(uv_edit.make_explicit(toml, index))
+        marker = self.marker_for(plan.channel)
+        edits += [uv_edit.add_marker(toml, one, marker) for one in users if not one.marker]
+        toml.apply(unique(edits))
+        markers = {one.marker for one in uv_edit.sources_of(self.project, "torch")}
+        kept = markers.pop() if len(markers) == 1 else None
+        for package in self.names:
+            if not uv_edit.sources_of(self.project, package):
+                entry = uv_edit.source_text(name, marker=kept or marker)
+                uv_edit.set_source(toml, package, [entry])
+        return toml.text
+
+    def index_of(self, failing: Iterable[Target]) -> ProjectIndex:
+        """Return the one index that torch comes from on some targets."""
+        names = {
+            source.value
+            for source in uv_edit.sources_of(self.project, "torch")
+            for target in failing
+            if source.kind == "index" and marker_holds(source.marker, target) is not False
+        }
+        if len(names) != 1:
+            raise ShapeError("torch is not routed by one source")
+        index = uv_edit.index_named(self.project, names.pop())
+        if index is None or uv_edit.channel_of(index) is None:
+            raise ShapeError("the source of torch is no channel")
+        return index
+
+    def route(self, plan: Plan) -> str:
+        """Route every declared family package to the explicit index of the plan's channel."""
+        self.only_plain_sources(self.names)
+        toml = self.toml()
+        toml.apply(uv_edit.pin_edits(self.document, dict(plan.versions)))
+        for index in self.project.indexes:
+            if index.tool == "uv" and uv_edit.channel_of(index) and not index.explicit:
+                toml.apply([uv_edit.make_explicit(toml, self.same_index(toml, index))])
+        name = uv_edit.ensure_index(toml, reread(self.document, toml), plan.channel)
+        self.route_to(toml, name, self.marker_for(plan.channel), dict(plan.versions)["torch"])
+        return toml.text
+
+    def same_index(self, toml: TomlText, index: ProjectIndex) -> ProjectIndex:
+        """Return an index of the file as it stands in the text under edit."""
+        for one in reread(self.document, toml).indexes:
+            if (one.name, one.url) == (index.name, index.url):
+                return one
+        raise ShapeError("the index is lost")
+
+    def route_to(self, toml: TomlText, name: str, marker: str, version: str) -> None:
+        """Write the sources of the family; torch that only others ask for gets a constraint."""
+        entry = uv_edit.source_text(name, marker=marker)
+        names = self.names
+        if "torch" not in names:
+            names = ["torch", *names]
+            bound = f"torch>={version.partition('.')[0]}"
+            if not any(one.name == "torch" for one in self.document.declarations):
+                uv_edit.add_constraint(toml, bound)
+        for package in names:
+            uv_edit.set_source(toml, package, [entry])
+
+    def only_plain_sources(self, names: Iterable[str]) -> None:
+        """Refuse where a source would be lost that is no single unscoped index."""
+        for package in names:
+            have = uv_edit.sources_of(self.project, package)
+            if len(have) > 1 or any(one.kind != "index" or scope_of(one) for one in have):
+                raise ShapeError(f"{package} has sources of its own")
+
+    # -- a split
+
+    def extras(self, plans: Mapping[str, Plan]) -> str:
+        """Write one extra a channel, with sources by extra and declared conflicts.
+
+        The plain dependencies stay; sources without a scope go (uv refuses both together).
+        """
+        names = self.names
+        scoped = self.scoped
+        if not scoped:
+            self.only_plain_sources(names)
+        toml = self.toml()
+        toml.apply(uv_edit.pin_edits(self.document, common_versions(plans, names)))
+        project = reread(self.document, toml)
+        entries: dict[str, list[str]] = {name: [] for name in names}
+        for source in project.sources:
+            if source.package in entries and scope_of(source):
+                if "extra" in (source.marker or ""):
+                    raise ShapeError("an extra is written as a marker")
+                if toml.text[source.span.start] != "{":
+                    raise ShapeError("the source is a table of its own")
+                written = toml.text[source.span.start : source.span.end]
+                entries[source.package].append(written)
+        marker = self.kept_marker()
+        requirements = self.requirements(toml)
+        for channel in plans:
+            if channel in project.extras:
+                raise ShapeError(f"there is an extra {channel} already")
+            index = uv_edit.ensure_index(toml, project, channel)
+            project = reread(self.document, toml)
+            for package in names:
+                entries[package].append(uv_edit.source_text(index, extra=channel, marker=marker))
+            uv_edit.add_extra(toml, channel, requirements)
+        for package, listed in entries.items():
+            uv_edit.set_source(toml, package, listed)
+        self.conflict_routed(toml)
+        return toml.text
+
+    def kept_marker(self) -> str:
+        """Return the marker that all CUDA sources of torch by extra have, ``""`` if none."""
+        markers = {
+            source.marker or ""
+            for source in uv_edit.sources_of(self.project, "torch")
+            if (source.extra or source.group) and self.is_cuda(source)
+        }
+        return markers.pop() if len(markers) == 1 else ""
+
+    def is_cuda(self, source: Source) -> bool:
+        """True if a source is a CUDA or ROCm channel."""
+        index = uv_edit.index_named(self.project, source.value)
+        channel = uv_edit.channel_of(index) if index is not None else None
+        return channel is not None and kind_of_label(channel) != "cpu"
+
+    def requirements(self, toml: TomlText) -> list[str]:
+        """Return the requirement that an extra repeats for each package: the file's own."""
+        document = read_pyproject(self.document.path, self.document.encode(toml.text))
+        found: dict[str, str] = {}
+        for one in document.declarations:
+            if one.name in self.names and one.scope != "build" and one.url is None:
+                found.setdefault(one.name, f"{one.name}{one.specifier}")
+        return [found[name] for name in self.names if name in found]
+
+    def conflict_routed(self, toml: TomlText) -> None:
+        """Declare that all extras and groups that route torch exclude each other."""
+        project = reread(self.document, toml)
+        routed = [
+            one
+            for name in ("torch", *self.names)
+            for one in uv_edit.sources_of(project, name)
+            if one.extra or one.group
+        ]
+        extras = list(dict.fromkeys(one.extra for one in routed if one.extra))
+        groups = list(dict.fromkeys(one.group for one in routed if one.group))
+        if len(extras) + len(groups) > 1:
+            uv_edit.add_conflicts(toml, project, extras, groups)
+
+    # -- what needs no plan
+
+    def make_explicit(self) -> str:
+        """Make every channel explicit; what came from it unasked gets a source (TP405)."""
+        toml = self.toml()
+        for index in self.project.indexes:
+            channel = uv_edit.channel_of(index)
+            if index.tool != "uv" or channel is None or index.explicit or not index.name:
+                continue
+            toml.apply([uv_edit.make_explicit(toml, self.same_index(toml, index))])
+            if not any(uv_edit.sources_of(self.project, name) for name in ("torch", *self.names)):
+                self.route_to(toml, index.name, self.marker_for(channel), "2")
+        return toml.text
+
+    def mark_linux(self) -> str:
+        """Give CUDA sources without scope and marker the Linux marker (TP406)."""
+        toml = self.toml()
+        toml.apply(
+            [
+                uv_edit.add_marker(toml, one, self.marker_for("cuda"))
+                for one in self.project.sources
+                if one.kind == "index"
+                and not (one.marker or one.extra or one.group)
+                and self.is_cuda(one)
+            ]
+        )
+        return toml.text
+
+    def declare_conflicts(self) -> str:
+        """Declare the conflicts of extras and groups that route torch (TP409)."""
+        toml = self.toml()
+        self.conflict_routed(toml)
+        return toml.text
+
+    def scope_by_extra(self) -> str:
+        """Turn ``marker = "extra == 'X'"`` into ``extra = "X"`` (TP411)."""
+        toml = self.toml()
+        edits: list[Edit] = []
+        for one in self.project.sources:
+            if one.marker and "extra" in one.marker:
+                edits += uv_edit.scope_by_extra(toml, one)
+        toml.apply(edits)
+        return toml.text
+
+    def route_the_rest(self) -> str:
+        """Give the family packages without a source the sources of the others (TP415)."""
+        toml = self.toml()
+        names = ["torch", *(name for name in self.names if name != "torch")]
+        have = next((uv_edit.sources_of(self.project, n) for n in names if self.routed(n)), [])
+        if not have or any(toml.text[one.span.start] != "{" for one in have):
+            raise ShapeError("there is no source to repeat")
+        entries = [toml.text[one.span.start : one.span.end] for one in have]
+        if not self.routed("torch") and "torch" not in self.names:
+            uv_edit.add_constraint(toml, "torch>=2")
+        for name in names:
+            if not uv_edit.sources_of(self.project, name):
+                uv_edit.set_source(toml, name, entries)
+        return toml.text
+
+    def routed(self, name: str) -> bool:
+        """True if a package has a source of an index."""
+        return any(one.kind == "index" for one in uv_edit.sources_of(self.project, name))
+
+
+def scope_of(source: Source) -> str:
+    """Return what limits a source to an extra or group, ``""`` if nothing does."""
+    found = re.search(r"\bextra\b.*", source.marker or "")
+    return source.extra or source.group or (found.group() if found else "")
+
+
+def common_versions(plans: Mapping[str, Plan], names: Iterable[str]) -> dict[str, str]:
+    """Return the versions on which all plans agree."""
+    listed = [dict(plan.versions) for plan in plans.values()]
+    return {
+        name: listed[0][name]
+        for name in names
+        if name in listed[0] and all(one.get(name) == listed[0][name] for one in listed)
+    }
+
+
+def unique(edits: list[Edit]) -> list[Edit]:
+    """Return edits without repetitions."""
+    return list(dict.fromkeys(edits))
+
+
+def reread(document: Document, toml: TomlText) -> Project:
+    """Return the project that the text under edit makes.
+
+    Raises:
+        ShapeError: the text is no project any more.
+    """
+    project = read_pyproject(document.path, document.encode(toml.text)).project
+    if project is None:
+        raise ShapeError("the edited file cannot be read")
+    return project
