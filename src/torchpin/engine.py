@@ -269,7 +269,7 @@ def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages,
     ways = without_echoes(ways)
     for document in documents:
         seen.setdefault(document.path, document)
-    context = Context(tuple(ways), used, declared, catalog, drivers)
+    context = Context(tuple(ways), used, declared, catalog, drivers, tuple(seen.values()))
     return Stages(context, tuple(seen.values()), failures), notes
 
 

@@ -27,11 +27,13 @@ PLANNED = frozenset(
 """Codes that the plan of a way mends."""
 
 
-LINES = frozenset(("TP305", "TP506"))
+LINES = frozenset(("TP305", "TP410", "TP411", "TP506"))
 """Codes whose fixes change one line each: several go together."""
 
 PROJECT = frozenset(("TP405", "TP406", "TP408", "TP409", "TP411", "TP415", "TP503", "TP504"))
 """Codes that the plan of a project mends, or its lock made anew."""
+TIDY = frozenset(("TP405", "TP406", "TP409", "TP411", "TP415"))
+"""Codes of a project that are mended without a plan, if that makes nothing worse."""
 INDEX = frozenset(("TP401", "TP407"))
 """Codes that are mended by pinning what is meant and by making the index an additional one."""
 
@@ -52,10 +54,12 @@ class Maker:
         self.context = context
         self.policy = policy
         self._plans: dict[int, Fix | None] = {}
-        self._projects: dict[str, Fix | None] = {}
+        self._projects: dict[str, tuple[Fix | None, Fix | None]] = {}
 
     def fix(self, finding: Finding) -> Fix | None:
-        """Return the fix of one finding."""
+        """Return the fix of one finding: its own, if the rule has made one."""
+        if finding.fix is not None:
+            return finding.fix
         if finding.code == "TP506":
             return drop_label(finding)
         if finding.code == "TP305":
@@ -66,7 +70,7 @@ class Maker:
             if finding.path not in way.paths:
                 continue
             if way.install.root.kind != "requirements":
-                return self._project(way)
+                return self._project(way, finding.code)
             if finding.code in INDEX:
                 fix = index_fix(way, self.context, self.policy)
             elif finding.code == "TP402" and self._codes(way) == {"TP402"}:
@@ -77,7 +81,7 @@ class Maker:
                 return fix
         return None
 
-    def _project(self, way: Way) -> Fix | None:
+    def _project(self, way: Way, code: str) -> Fix | None:
         from torchpin.rewrite.projects import ProjectFix
 
         root = way.install.root
@@ -85,10 +89,13 @@ class Maker:
             return None
         if root.path not in self._projects:
             ways = tuple(one for one in self.context.ways if one.install.root.path == root.path)
-            codes = {one.code for one in self.findings if one.path in way.paths}
-            fixer = ProjectFix(root, ways, self.context, self.policy)
-            self._projects[root.path] = fixer.fix(codes)
-        return self._projects[root.path]
+            codes = {
+                one.code for one in self.findings if one.path in way.paths and one.severity != INFO
+            }
+            fixer = ProjectFix(root, ways, self.context, self.policy, codes)
+            self._projects[root.path] = fixer.tidy, fixer.fix()
+        tidy, planned = self._projects[root.path]
+        return tidy if tidy is not None and code in TIDY else planned
 
     def _planned(self, number: int, way: Way) -> Fix | None:
         if number not in self._plans:

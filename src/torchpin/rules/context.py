@@ -148,7 +148,10 @@ def base_name(path: str) -> str:
 class Context:
     """All that rules may ask. What they ask again and again is worked out once."""
 
-    __slots__ = ("_projects", "_served", "catalog", "declared", "drivers", "fleet", "ways")
+    __slots__ = (
+        *("_projects", "_served"),
+        *("catalog", "declared", "documents", "drivers", "fleet", "ways"),
+    )
 
     def __init__(
         self,
@@ -157,8 +160,11 @@ class Context:
         declared: bool,
         catalog: Catalog,
         drivers: Drivers,
+        documents: tuple[Document, ...] = (),
     ) -> None:
         self.ways = ways
+        self.documents = documents
+        """Every document that was read, those that are no way in too (``uv.toml``)."""
         self.fleet = fleet
         self.declared = declared
         """False if no fleet is declared: the targets are neutral, hardware is not judged."""

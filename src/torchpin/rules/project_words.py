@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from torchpin.documents.base import Document
 from torchpin.documents.project import Project, ProjectIndex, Source
@@ -25,7 +26,7 @@ LINUX = Target(NodeGroup("Linux", (), (), "linux-x86_64"), None)
 class ProjectRule(Rule):
     """Base of the rules that read a project file once, not once a way in."""
 
-    clients: tuple[str, ...] = ("uv",)
+    clients: ClassVar[tuple[str, ...]] = ("uv",)
     """Whose projects it is for."""
 
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
@@ -45,9 +46,7 @@ def is_first(way: Way, context: Context, clients: tuple[str, ...]) -> bool:
     if way.install.root.kind != "pyproject" or way.install.client not in clients:
         return False
     return way is next(
-        one
-        for one in ways_of(way.install.root, context)
-        if one.install.client in clients
+        one for one in ways_of(way.install.root, context) if one.install.client in clients
     )
 
 

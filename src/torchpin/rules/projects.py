@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import WATCHED, Build
@@ -65,7 +66,7 @@ class IndexNotExplicit(ProjectRule):
     code = "TP405"
     name = "index-not-explicit"
     severity = WARNING
-    clients = ("uv", "poetry", "pdm")
+    clients: ClassVar[tuple[str, ...]] = ("uv", "poetry", "pdm")
 
     def examine(
         self, root: Document, project: Project, way: Way, context: Context

@@ -73,13 +73,16 @@ def all_rules() -> tuple[Rule, ...]:
         hardware,
         horizon,
         indexes,
+        project_markers,
+        project_routes,
+        projects,
         withdrawn,
     )
 
     rules: list[Rule] = []
     modules = (
         *(files, exists, withdrawn, hardware, family, companions),
-        *(indexes, drift, horizon),
+        *(indexes, projects, project_markers, project_routes, drift, horizon),
     )
     for module in modules:
         rules += [rule() for rule in module.RULES]
