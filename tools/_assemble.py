@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from packaging.utils import parse_sdist_filename
 from packaging.version import Version
 from tools._contents import Content
 from tools._facts import (
@@ -46,12 +47,29 @@ class Part(NamedTuple):
     newest: str
     files: list[Wheel]
     """Wheels whose digest is known."""
+    sdists: list[str]
+    """Versions with a source archive on PyPI."""
 
 
 class Assembly(NamedTuple):
     parts: list[Part]
     partners: dict[str, Any]
     contradictions: list[str]
+
+
+def source_versions(package: str, files: list[list[Any]]) -> list[str]:
+    """Return the versions of which a PyPI file list names a source archive, ascending."""
+    found = set()
+    for name, *_ in files:
+        if not name.endswith((".tar.gz", ".zip")):
+            continue
+        try:
+            own, version = parse_sdist_filename(name)
+        except ValueError:
+            continue
+        if own == package:
+            found.add(version)
+    return [str(version) for version in sorted(found)]
 
 
 def assemble(facts: Facts, measured: dict[str, Any]) -> Assembly:
@@ -103,6 +121,7 @@ def assemble(facts: Facts, measured: dict[str, Any]) -> Assembly:
                 spans(package, builds, absent, sorted(known), facts.health),
                 stable[-1] if stable else "",
                 [*files, *(w for w in locked if w.proved and w.sha256)],
+                source_versions(package, index.get(package, {"files": []})["files"]),
             )
         )
     made = {

@@ -128,6 +128,10 @@ class StubFacts:
             and home in (None, b.home)
         )
 
+    def has_sdist(self, package: str, version: str) -> bool:
+        """The stub serves wheels alone."""
+        return False
+
     def existence(
         self,
         package: str,

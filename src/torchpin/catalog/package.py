@@ -3,6 +3,7 @@
 A data file ``builds-PACKAGE.json`` holds, one record a line:
 
 * ``pypi``: every version on PyPI; ``elsewhere``: versions published off PyPI and the channels;
+  ``sdists``: versions with a source archive on PyPI;
 * ``spans``: channel, first, last, evidence, source, closed, source of the beginning or null;
 * ``kernels``: SASS, PTX, gfx (words joined by blanks), evidence, source;
 * ``builds``: version, label, channel, home, platform, Python tags, inferred Python tags, kernels,
@@ -33,6 +34,7 @@ class Package:
         self.name: str = raw["package"]
         self.pypi: list[str] = raw["pypi"]
         self.elsewhere: list[str] = raw["elsewhere"]
+        self.sdists = frozenset(raw["sdists"])
         self.sources: list[str] = raw["sources"]
         self.rows: list[list[Any]] = raw["rows"]
         self._spans = {s[0]: s for s in raw["spans"]}

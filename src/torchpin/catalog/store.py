@@ -146,6 +146,11 @@ class Catalog:
             return rules.borrowed_number(found, torch, version, partners) or answer
         return answer
 
+    def has_sdist(self, package: str, version: str) -> bool:
+        """Return whether PyPI has a source archive of a version: then no wheel is no miss."""
+        found = self._package(package)
+        return found is not None and version in found.sdists
+
     def partners(self, torch_version: str, package: str) -> tuple[str, ...]:
         """Return the versions of a package that work with this torch, best first.
 

@@ -50,6 +50,9 @@ class Facts(Protocol):
     def partners(self, torch_version: str, package: str) -> tuple[str, ...]:
         """Return the versions of ``package`` that accept this torch, best first."""
 
+    def has_sdist(self, package: str, version: str) -> bool:
+        """Return whether PyPI has a source archive of a version."""
+
     def pins(self, package: str, version: str) -> str | None:
         """Return the specifier on torch of a popular package, None if not known."""
 

@@ -59,6 +59,10 @@ def why_none(
     found = matching(ask, pool.candidates, pre=install.pre)
     if not found:
         return _not_served(ask, pool, facts)
+    built = [c.build.version for c in found if facts.has_sdist(ask.package, c.build.version)]
+    if pool.pypi and built:
+        where = f"{ask.package} {built[-1]} has no wheel for this target"
+        return Unclear(f"{where}: it would be built from its source archive")
     return _does_not_fit(ask, found, target, facts)
 
 
