@@ -8,15 +8,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from packaging.markers import Marker
 from tests.clients.runners import Picked, home_of
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+tomllib: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 _EXTRA = re.compile(r"extra\s*(==|!=)\s*'([^']*)'")
 _TRUE, _FALSE = "python_version >= '0'", "python_version < '0'"
@@ -38,7 +37,12 @@ def holds(marker: str | None, environment: Mapping[str, str], enabled: frozenset
     def decided(match: re.Match[str]) -> str:
         return _TRUE if (match[2] in enabled) == (match[1] == "==") else _FALSE
 
-    return Marker(_EXTRA.sub(decided, marker)).evaluate(dict(environment))
+    return _marker(_EXTRA.sub(decided, marker)).evaluate(dict(environment))
+
+
+@lru_cache(4096)
+def _marker(text: str) -> Marker:
+    return Marker(text)
 
 
 def encoded(project: str, kind: str, name: str) -> str:
@@ -46,15 +50,20 @@ def encoded(project: str, kind: str, name: str) -> str:
     return f"{kind}-{len(project)}-{project}-{name}"
 
 
+def parse(text: str) -> dict[str, Any]:
+    """Return a lock as TOML."""
+    data: dict[str, Any] = tomllib.loads(text)
+    return data
+
+
 def installed(
-    text: str,
+    lock: Mapping[str, Any],
     project: str,
     environment: Mapping[str, str],
     extras: Sequence[str],
     groups: Sequence[str],
 ) -> dict[str, Placed]:
     """Return every package but the project that ``uv sync`` installs from a lock."""
-    lock = tomllib.loads(text)
     packages: list[dict[str, Any]] = lock["package"]
     enabled = frozenset(
         [encoded(project, "extra", extra) for extra in extras]

@@ -4,7 +4,10 @@ uv computes with markers symbolically. Here a marker is the set of cells of a fi
 machine × implementation × Python) in which it holds, as the bits of an integer, so that *disjoint*,
 *and* and *not* are operations on integers. The grid has a value for each literal that any marker of
 the project names, for everything that wheel tags name, and one more for all the rest; within a
-cell no marker of the project changes its answer, so the grid says what the algebra says.
+cell no marker of the project changes its answer, so the grid says what the algebra says. Tests with
+``in`` are the exception: uv takes each for a fact of its own that may hold anywhere
+(``sys_platform in 'linux'`` and ``sys_platform == 'win32'`` are not disjoint for it), and so does
+the grid, with an axis for each such test.
 
 The rules are those of ``uv-resolver/src/resolver/{mod,environment}.rs`` (``Forks``, ``Fork``).
 """
@@ -15,6 +18,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from torchpin.fleet.model import Target
@@ -43,6 +47,17 @@ _COMPARED = re.compile(
     r"python_(?:full_)?version\s*(===|==|!=|<=|>=|~=|<|>)\s*[\"']([^\"']*)[\"']"
     r"|[\"']([^\"']*)[\"']\s*(===|==|!=|<=|>=|~=|<|>)\s*python_(?:full_)?version"
 )
+_IN = re.compile(
+    r"\b(os[._]name|sys[._]platform|platform[._]machine|platform[._]system|implementation_name|"
+    r"platform[._]python_implementation|python_implementation)\s+(not\s+in|in)\s+"
+    r"(\"[^\"]*\"|'[^']*')"
+    r"|(\"[^\"]*\"|'[^']*')\s+(not\s+in|in)\s+(os[._]name|sys[._]platform|"
+    r"platform[._]machine|platform[._]system|implementation_name|"
+    r"platform[._]python_implementation|python_implementation)\b"
+)
+_TRUE, _FALSE = 'python_version >= "0"', 'python_version < "0"'
+_MOST_IN = 4
+"""Tests with ``in`` that a project may have; the grid doubles with each."""
 _SPECIFIER = re.compile(r"(===|==|!=|<=|>=|~=|<|>)\s*(\d[\w.*]*)")
 
 
@@ -59,26 +74,39 @@ class Grid:
         machines = dict.fromkeys(_MACHINES)
         points = {Version(f"3.{minor}") for minor in _MINORS}
         for text in texts:
-            literals = [m[1] or m[2] or "" for m in _STRING.finditer(text)]
-            if re.search(r"sys[._]platform", text):
+            plain = _IN.sub("", text)
+            literals = [m[1] or m[2] or "" for m in _STRING.finditer(plain)]
+            if re.search(r"sys[._]platform", plain):
                 known = {lit: (_OTHER, _OTHER) for lit in literals if re.fullmatch(r"\w+", lit)}
                 systems = {**known, **systems}
-            if re.search(r"platform[._]machine", text):
+            if re.search(r"platform[._]machine", plain):
                 machines.update(dict.fromkeys(lit for lit in literals if lit))
             for match in _COMPARED.finditer(text):
                 points |= _points(match[1] or match[4], match[2] or match[3])
         for text in specifiers:
             for match in _SPECIFIER.finditer(text):
                 points |= _points(match[1], match[2])
+        self._inside = tuple(
+            dict.fromkeys(_test(match) for text in texts for match in _IN.finditer(text))
+        )
+        if len(self._inside) > _MOST_IN:
+            raise UnknownMarkerError("too many tests with 'in'")
         self._systems = {**systems, _OTHER: (_OTHER, _OTHER)}
         self._machines = (*machines, _OTHER)
         self.points = tuple(sorted(points))
-        sizes = (len(self._systems), len(self._machines), 2, len(self.points))
-        self.all = (1 << (sizes[0] * sizes[1] * sizes[2] * sizes[3])) - 1
+        sizes = (
+            len(self._systems), len(self._machines), 2, len(self.points), *(2 for _ in self._inside)
+        )  # fmt: skip
+        count = 1
+        for size in sizes:
+            count *= size
+        self.all = (1 << count) - 1
         self._bits = self._make_bits(sizes)
         self._masks: dict[tuple[str, str], int] = {}
+        self._minors: dict[int, int] = {}
+        self._ranges: dict[str, tuple[int, int]] = {}
 
-    def _make_bits(self, sizes: tuple[int, int, int, int]) -> tuple[list[int], ...]:
+    def _make_bits(self, sizes: tuple[int, ...]) -> tuple[list[int], ...]:
         """Return for each variable and value the cells that have it."""
         out: list[list[int]] = []
         for at, size in enumerate(sizes):
@@ -114,10 +142,13 @@ class Grid:
 
     def minor(self, minor: int) -> int:
         """Return the cells of Python 3.``minor``."""
+        if minor in self._minors:
+            return self._minors[minor]
         mask = 0
         for at, point in enumerate(self.points):
             if point.release[1] == minor if len(point.release) > 1 else minor == 0:
                 mask |= self._bits[3][at]
+        self._minors[minor] = mask
         return mask
 
     def bounds(self, mask: int) -> tuple[int, int] | None:
@@ -134,8 +165,8 @@ class Grid:
         Raises:
             UnknownMarkerError: it cannot be parsed, or admits no Python.
         """
-        from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
+        if specifier in self._ranges:
+            return self._ranges[specifier]
         try:
             parsed = SpecifierSet(specifier)
         except InvalidSpecifier:
@@ -145,7 +176,8 @@ class Grid:
         ]
         if not inside:
             raise UnknownMarkerError(specifier)
-        return inside[0], inside[-1] + 1
+        self._ranges[specifier] = inside[0], inside[-1] + 1
+        return self._ranges[specifier]
 
     def mask(self, marker: str | None, extra: str = "") -> int:
         """Return the cells in which ``marker`` holds while ``extra`` is enabled.
@@ -161,6 +193,23 @@ class Grid:
         return self._masks[key]
 
     def _evaluate(self, marker: str, extra: str) -> int:
+        """Evaluate a marker for each way in which its tests with ``in`` may come out."""
+        tests = list(dict.fromkeys(_test(match) for match in _IN.finditer(marker)))
+        mask = 0
+        for bits in range(1 << len(tests)):
+            cells = self.all
+            truth = {test: bool(bits >> n & 1) for n, test in enumerate(tests)}
+            for test, true in truth.items():
+                cells &= self._bits[4 + self._inside.index(test)][true]
+
+            def decided(match: re.Match[str], truth: dict[str, bool] = truth) -> str:
+                negated = "not" in (match[2] or match[5])
+                return _TRUE if truth[_test(match)] != negated else _FALSE
+
+            mask |= cells & self._plain(_IN.sub(decided, marker), extra)
+        return mask
+
+    def _plain(self, marker: str, extra: str) -> int:
         from packaging.markers import InvalidMarker, Marker
 
         try:
@@ -204,7 +253,7 @@ class Grid:
 
     def _cells(self, axes: tuple[range, ...], at: tuple[int, ...]) -> int:
         mask = self.all
-        for axis, value, bits in zip(axes, at, self._bits, strict=True):
+        for axis, value, bits in zip(axes, at, self._bits[:4], strict=True):
             if len(axis) > 1:
                 mask &= bits[value]
         return mask
@@ -214,7 +263,19 @@ class Grid:
         values = marker_environment(target)
         machine = values["platform_machine"]
         mask = self.system(values["sys_platform"]) & self.machine(machine) & self.cpython
+        if self._inside:
+            from packaging.markers import Marker
+
+            for at, test in enumerate(self._inside):
+                mask &= self._bits[4 + at][Marker(test).evaluate(values)]
         return mask if target.python is None else mask & self.minor(target.python.minor)
+
+
+def _test(match: re.Match[str]) -> str:
+    """Return a test with ``in`` in one form, without its ``not``."""
+    if match[1]:
+        return f"{match[1].replace('.', '_')} in {match[3]}"
+    return f"{match[4]} in {match[6].replace('.', '_')}"
 
 
 def _points(operator: str, text: str) -> set[Version]:

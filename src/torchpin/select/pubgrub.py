@@ -18,6 +18,21 @@ _THRESHOLD = 5
 Terms = dict[str, int]
 
 
+def proxy_of(name: str, mask: int) -> str:
+    """Return the proxy of a package under a marker (uv's ``PubGrubPackageInner::Marker``)."""
+    return f"{name}\0{mask:x}"
+
+
+def inner_of(proxy: str) -> str:
+    """Return the package that a proxy needs beside the plain one (uv's ``Package { marker }``)."""
+    return f"{proxy}\0"
+
+
+def name_of(package: str) -> str:
+    """Return the name of a package or of a proxy of it."""
+    return package.partition("\0")[0]
+
+
 class NoSolutionError(Exception):
     """The requirements exclude each other; ``packages`` are those in the last derivation."""
 
@@ -40,8 +55,13 @@ class Solver:
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {PROJECT: 1}
         self.priorities: dict[str, tuple[int, int]] = {}
+        self._ties: dict[str, int] = {}
         self.next = PROJECT
+        self.backtracked = False
+        """Until the first clash a version is decided on without a look at what it needs."""
         self._incompatibilities: list[Terms] = []
+        self._about: list[frozenset[str]] = []
+        """The packages that each one was made of, for messages."""
         self._by_package: dict[str, list[int]] = {PROJECT: []}
         self._assignments = [_Assignment(PROJECT, 1, None, 1)]
         self._terms: Terms = {PROJECT: 1}
@@ -52,7 +72,6 @@ class Solver:
         self._culprits: dict[str, int] = {}
         self._early: list[str] = []
         self._late: list[str] = []
-        self._involved: frozenset[str] = frozenset()
 
     def clone(self) -> Solver:
         """Return an independent copy."""
@@ -71,8 +90,10 @@ class Solver:
             self.sizes[name] = size
             self._by_package[name] = []
 
-    def prioritize(self, name: str, singleton: bool) -> None:
-        """Take note that a requirement on ``name`` was met, as ``PubGrubPriorities::insert``."""
+    def prioritize(self, package: str, singleton: bool) -> None:
+        """Take note that a requirement on a package was met, as ``PubGrubPriorities::insert``."""
+        self._ties.setdefault(package, -len(self._ties))
+        name = name_of(package)
         kind = SINGLETON if singleton else UNSPECIFIED
         if name not in self.priorities:
             self.priorities[name] = (kind, -len(self.priorities))
@@ -85,15 +106,27 @@ class Solver:
         return (2 << self.sizes[name]) - 1
 
     def _add(self, terms: Terms) -> int:
+        """Add an incompatibility, without the terms that always hold."""
         at = len(self._incompatibilities)
+        self._about.append(frozenset(terms))
+        terms = {name: term for name, term in terms.items() if term != self._full(name)}
         self._incompatibilities.append(terms)
         for name in terms:
             self._by_package[name].append(at)
         return at
 
+    def bind(self, proxy: str, base: str, versions: int) -> None:
+        """Record that a proxy, at any version, needs one of ``versions`` of its package."""
+        any_version = (1 << self.sizes[proxy]) - 1
+        self._add({proxy: any_version, base: self._full(base) ^ versions})
+
     def forbid(self, name: str, versions: int) -> None:
         """Record that none of ``versions`` can be used."""
         self._add({name: versions})
+
+    def restart(self) -> None:
+        """Take back all decisions, as uv does where a version needs another Python."""
+        self._backtrack(1)
 
     def requires(self, name: str, versions: int) -> None:
         """Record that the project requires one of ``versions`` of ``name``."""
@@ -117,7 +150,7 @@ class Solver:
         for other, versions in needs:
             at = self._add({name: own, other: self._full(other) ^ versions})
             term = self._terms.get(other)
-            if clash is None and term is not None and not term & versions:
+            if self.backtracked and clash is None and term is not None and not term & versions:
                 clash = at
         if clash is None:
             self.decide(name, version)
@@ -153,15 +186,17 @@ class Solver:
 
     def pick(self) -> str | None:
         """Return the package to decide next; None if all are decided."""
-        for name in self._early:
-            old, order = self.priorities.get(name, (UNSPECIFIED, 0))
-            if name in self.priorities and old != EARLY:
+        for package in self._early:
+            name = name_of(package)
+            old, order = self.priorities[name]
+            if old != EARLY:
                 self.priorities[name] = (EARLY, order)
-        for name in self._late:
-            old, order = self.priorities.get(name, (EARLY, 0))
+        for package in self._late:
+            name = name_of(package)
+            old, order = self.priorities[name]
             if old not in (LATE, EARLY):
                 self.priorities[name] = (LATE, order)
-                self._backtrack_package(name)
+                self._backtrack_package(package)
         self._early, self._late = [], []
         open_ = [
             name
@@ -170,7 +205,9 @@ class Solver:
         ]
         if not open_:
             return None
-        self.next = max(open_, key=lambda name: self.priorities.get(name, (-1, 0)))
+        self.next = max(
+            open_, key=lambda p: (self.priorities.get(name_of(p), (-1, 0)), self._ties.get(p, 0))
+        )
         return self.next
 
     def range_of(self, name: str) -> int:
@@ -179,7 +216,9 @@ class Solver:
 
     def solution(self) -> dict[str, int]:
         """Return the version decided for every package."""
-        return {name: at for name, at in self._decided.items() if name != PROJECT}
+        return {
+            name: at for name, at in self._decided.items() if name != PROJECT and "\0" not in name
+        }
 
     def _relation(self, at: int) -> str | None:
         """Return ``""`` if satisfied, the package if almost satisfied, None otherwise."""
@@ -204,6 +243,7 @@ class Solver:
         self._terms[name] = self._terms.get(name, self._full(name)) & term
 
     def _backtrack(self, level: int) -> None:
+        self.backtracked = True
         kept = [a for a in self._assignments if a.level <= level]
         self._assignments, self._terms, self._level = kept, {}, level
         decided: dict[str, int] = {}
@@ -221,7 +261,7 @@ class Solver:
 
     def _resolve(self, conflict: int) -> tuple[str, int]:
         current, fresh = dict(self._incompatibilities[conflict]), False
-        involved = set(current)
+        involved = set(self._about[conflict])
         while True:
             involved |= set(current)
             if not any(name != PROJECT for name in current):
@@ -234,6 +274,7 @@ class Solver:
                 at = self._add(current) if fresh else conflict
                 return name, at
             cause = self._incompatibilities[satisfier.cause]
+            involved |= self._about[satisfier.cause]
             merged: Terms = {}
             for other in {**current, **cause}:
                 if other == name:
@@ -270,7 +311,7 @@ class Solver:
     def _record(self, affected: str, incompatibility: int) -> None:
         real = False
         for name in self._incompatibilities[incompatibility]:
-            if name == affected:
+            if name == affected or name_of(name) == name_of(affected):
                 continue
             real = True
             self._culprits[name] = self._culprits.get(name, 0) + 1

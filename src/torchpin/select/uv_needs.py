@@ -78,6 +78,8 @@ class Needs:
         self._sources = {
             document.path: self._checked_sources(document) for document in self.documents
         }
+        for document in self.documents:
+            self._check_scopes(document)
         self.conflicts = self._conflicts()
         self.constraints = self._global("constraint", keep_empty=False)
         self.overrides = self._global("override", keep_empty=True)
@@ -111,6 +113,33 @@ class Needs:
                     )
                     raise Refused(text)
         return found
+
+    def _check_scopes(self, document: Document) -> None:
+        """Check that the extras and groups of sources exist and hold the package.
+
+        Raises:
+            Refused: one does not; uv reads no further then.
+        """
+        project = project_of(document)
+        for package, sources in self._sources[document.path].items():
+            for source in sources:
+                for kind, name in (("extra", source.extra), ("group", source.group)):
+                    if name is None:
+                        continue
+                    scopes = _scopes(project, kind, canonical(name))
+                    if not any(
+                        d.name == package and d.scope in scopes for d in document.declarations
+                    ):
+                        text = (
+                            f"a source of {package} is for the {kind} {name}, which does not exist "
+                            f"or does not ask for {package}"
+                        )
+                        raise Refused(text)
+        missing = {canonical(group) for group in project.default_groups} - {
+            "*", *(canonical(group) for group in project.groups)
+        }  # fmt: skip
+        if missing:
+            raise Refused(f"the default group {min(missing)} is not declared")
 
     def _any(self, marker: str | None) -> int:
         """Return where a marker can hold, whatever extra is enabled."""

@@ -20,13 +20,22 @@ from torchpin.select.asks import Ask, pin_of, watched
 from torchpin.select.facts import Facts
 from torchpin.select.forks import Need, UnknownMarkerError
 from torchpin.select.misses import Unclear, why_none
-from torchpin.select.model import Install, Miss, SelectedSet, Selection
+from torchpin.select.model import Install, Miss, Placed, SelectedSet, Selection
 from torchpin.select.pools import Candidate, fitting, index_text
 from torchpin.select.uv_needs import Needs, Refused, Unit, project_of, setting
 from torchpin.select.uv_resolution import Resolution, Resolver, Settings, Stopped, UnclearError
 from torchpin.select.uv_versions import Offered, Tables
 
 _SOURCE = "https://docs.astral.sh/uv/concepts/resolution/#universal-resolution"
+
+
+class Missing(NamedTuple):
+    """A requirement for which ``uv lock`` stops: no version of its index serves it."""
+
+    package: str
+    placed: tuple[Placed, ...]
+    """The declarations that ask for it in the fork."""
+    miss: Miss
 
 
 class Locked(NamedTuple):
@@ -42,6 +51,8 @@ class Locked(NamedTuple):
     python: tuple[int, int] = (0, 0)
     environments: int = 0
     """Cells of the supported environments."""
+    missing: tuple[Missing, ...] = ()
+    """If it stops: the requirements that nothing serves; ``resolutions`` are the other forks."""
 
 
 _Key = tuple[Document, tuple[Document, ...], tuple[object, ...], Facts, str]
@@ -56,9 +67,16 @@ def select_uv_project(install: Install, target: Target, catalog: Facts) -> Selec
     from git, URLs and paths, unknown indexes and markers that depend on more than the platform and
     the Python give unknown selections.
     """
-    default = "" if target.python is None else f">={target.python.major}.{target.python.minor}"
+    default = ""
+    if target.python is not None and not _requires_python(install):
+        default = f">={target.python.major}.{target.python.minor}"
     locked = lock_of(install, catalog, default)
     return _Answer(install, target, catalog, locked).selected()
+
+
+def _requires_python(install: Install) -> bool:
+    documents = (install.root, *install.siblings)
+    return any(d.project is not None and d.project.requires_python for d in documents)
 
 
 def lock_of(install: Install, facts: Facts, default_python: str = "") -> Locked:
@@ -93,6 +111,8 @@ def _lock(install: Install, facts: Facts, default_python: str) -> Locked:
         return Locked(None, (), None, "the project asks for versions of a certain date")
     try:
         needs = Needs(root, siblings, dict(install.private), default_python)
+        for unit in needs.units():
+            needs.declared(unit)  # uv reads all of the file before it resolves anything
         python = needs.grid.bounds_of(needs.requires_python) if needs.requires_python else (
             0, len(needs.grid.points)
         )  # fmt: skip
@@ -121,12 +141,13 @@ def _lock(install: Install, facts: Facts, default_python: str) -> Locked:
         resolver.pinned = _pinned(needs)
         resolutions = resolver.solve()
     except Refused as refused:
-        return Locked(needs, (), str(refused), "", python, supported)
+        return Locked(None, (), str(refused), "", python, supported)
     except Stopped as stopped:
-        doubt = _doubt(stopped, install, facts)
+        doubt, missing = _doubt(stopped, install, facts)
         if doubt:
             return Locked(needs, (), None, doubt, python, supported)
-        return Locked(needs, (), stopped.reason, "", python, supported)
+        supported = supported or (needs.grid.all if needs is not None else 0)
+        return Locked(needs, stopped.solved, stopped.reason, "", python, supported, missing)
     except UnclearError as unclear:
         return Locked(needs, (), None, str(unclear), python, supported)
     except UnknownMarkerError as unknown:
@@ -150,15 +171,17 @@ def _pinned(needs: Needs) -> dict[str, SpecifierSet]:
     return found
 
 
-def _doubt(stopped: Stopped, install: Install, facts: Facts) -> str:
-    """Return why it cannot be known that there is no solution; ``""`` if it can.
+def _doubt(stopped: Stopped, install: Install, facts: Facts) -> tuple[str, tuple[Missing, ...]]:
+    """Return why it cannot be known that there is no solution; ``""`` if it can, and what is
+    missing.
 
     Whatever is missing must be proved to be missing, not only unknown to the catalog.
     """
     state = stopped.state
     if state is None:
-        return ""
+        return "", ()
     target = None
+    missing: list[Missing] = []
     for name in sorted(stopped.packages):
         table = state.tables.get(name)
         if table is None:
@@ -171,7 +194,7 @@ def _doubt(stopped: Stopped, install: Install, facts: Facts) -> str:
                 for at, o in enumerate(table.versions)
                 if inside >> at & 1 and name != "torch"
             ):
-                return f"what {name} requires of torch is not known"
+                return f"what {name} requires of torch is not known", ()
             continue
         ask = Ask(
             name, None, None, specifier, f"{name}{specifier}", pin_of(specifier), frozenset(), None
@@ -182,10 +205,14 @@ def _doubt(stopped: Stopped, install: Install, facts: Facts) -> str:
             target = Target(NodeGroup("any", (), (), "linux-x86_64"), None)
         reason = why_none(ask, table.pool, install, target, facts)
         if isinstance(reason, Unclear):
-            return str(reason)
+            return str(reason), ()
         if reason.evidence not in PROOF:
-            return reason.message
-    return ""
+            return reason.message, ()
+        asking = tuple(n.placed for n in state.needs.get(name, ()) if n and n.placed is not None)
+        where = state.environment.text
+        told = f"uv lock stops{f' {where}' if where else ''}: {reason.message}"
+        missing.append(Missing(name, asking, reason._replace(message=told)))
+    return "", tuple(missing)
 
 
 class _Answer:
@@ -214,16 +241,9 @@ class _Answer:
         cells = needs.grid.target(self.target)
         declared = self._declared(needs, cells)
         if locked.conflict is not None:
-            selections = tuple(
-                self._plain(name, found, "unknown", f"uv stops: {locked.conflict}")
-                for name, found in declared.items()
-            )
-            return SelectedSet(self.install, self.target, selections, locked.conflict)
+            return self._stopped(needs, declared, cells)
         if locked.unclear:
             return self._many(declared, "unknown", locked.unclear)
-        outside = self._outside(needs, cells)
-        if outside is not None:
-            return self._many(declared, "none", outside.message, outside)
         clash = self._clash(needs)
         if clash is not None:
             empty = tuple(
@@ -231,12 +251,43 @@ class _Answer:
                 for name, found in declared.items()
             )
             return SelectedSet(self.install, self.target, empty, clash)
+        outside = self._outside(needs, cells)
+        if outside is not None:
+            return self._many(declared, "none", outside.message, outside)
         # A target without a Python covers those of requires-python.
         cells &= needs.grid.pythons(*locked.python)
         found = [r for r in locked.resolutions if self._covers(r, cells)]
         if not found:
             return self._many(declared, "unknown", "no fork of the lock covers the target")
         return self._from(found, declared, cells)
+
+    def _stopped(self, needs: Needs, declared: dict[str, list[Need]], cells: int) -> SelectedSet:
+        """Return what is missing, and what the forks that have a solution would hold."""
+        locked = self.locked
+        told = f"uv stops: {locked.conflict}"
+        found = [
+            r
+            for r in locked.resolutions
+            if self._covers(r, cells & needs.grid.pythons(*locked.python))
+        ]
+        if found and self._outside(needs, cells) is None and self._clash(needs) is None:
+            selections = self._from(found, declared, cells).selections
+        else:
+            selections = tuple(
+                self._plain(name, asked, "unknown", told) for name, asked in declared.items()
+            )
+        missing = {
+            one.package: one.miss
+            for one in locked.missing
+            if any(need.placed in one.placed for need in declared.get(one.package, ()))
+        }
+        selections = tuple(
+            self._plain(one.package, declared[one.package], "none", miss.message, miss)
+            if (miss := missing.get(one.package)) is not None
+            else one
+            for one in selections
+        )
+        return SelectedSet(self.install, self.target, selections, locked.conflict)
 
     def _covers(self, resolution: Resolution, cells: int) -> bool:
         environment, active = resolution.environment, set(self.active)
@@ -295,7 +346,8 @@ class _Answer:
                 offered = resolution.chosen.get(name)
                 if offered is not None and name != "torch" and offered.first.requires != "":
                     known = offered.first.requires is not None
-                    if (known or "torch" in resolution.chosen) and "torch" not in wanted:
+                    known = known or "torch" in resolution.chosen
+                    if known and "torch" not in wanted and self._reaches(cells):
                         implied.setdefault("torch", name)
         for name in [*(n for n in names if n not in implied), *implied]:
             if name not in wanted and name not in implied:
@@ -305,6 +357,12 @@ class _Answer:
             by = implied.get(name)
             out.append(self._one(name, declared.get(name, []) if by is None else [], by, found))
         return SelectedSet(self.install, self.target, tuple(out))
+
+    def _reaches(self, cells: int) -> bool:
+        """Return whether a torch that another package needs is installed: overrides may end it."""
+        needs = self.locked.needs
+        overrides = None if needs is None else needs.overrides.get("torch")
+        return overrides is None or any(need.mask & cells for need in overrides)
 
     def _one(
         self, name: str, needs: list[Need], by: str | None, found: list[Resolution]

@@ -19,7 +19,7 @@ from torchpin.select.facts import Facts
 from torchpin.select.forks import Environment, Fork, Need, UnknownMarkerError, fork
 from torchpin.select.joint import Accepts
 from torchpin.select.model import PlacedIndex
-from torchpin.select.pubgrub import NoSolutionError, Solver
+from torchpin.select.pubgrub import NoSolutionError, Solver, inner_of, name_of, proxy_of
 from torchpin.select.uv_needs import Needs, Unit
 from torchpin.select.uv_versions import Offered, Table, Tables
 
@@ -40,6 +40,8 @@ class Stopped(Exception):  # noqa: N818 - uv stops, torchpin does not
         self.reason = reason
         self.state = state
         self.packages: frozenset[str] = frozenset()
+        self.solved: tuple[Resolution, ...] = ()
+        """The forks that have a solution, as if uv went on."""
 
 
 class UnclearError(Exception):
@@ -142,13 +144,25 @@ class Resolver:
         for state in self._stack:
             state.units = [("", "root", "")]
         out: list[Resolution] = []
+        stopped: Stopped | None = None
         while self._stack:
             self._count += 1
-            if self._count > _FORKS:
-                raise UnclearError("the project divides into too many forks")
-            done = self._run(self._stack.pop())
+            try:
+                if self._count > _FORKS:
+                    raise UnclearError("the project divides into too many forks")
+                done = self._run(self._stack.pop())
+            except Stopped as one:
+                stopped = stopped or one
+                continue
+            except UnclearError:
+                if stopped is None:
+                    raise
+                break
             if done is not None:
                 out.append(done)
+        if stopped is not None:
+            stopped.solved = tuple(out)
+            raise stopped
         return out
 
     # -- forks
@@ -241,13 +255,19 @@ class Resolver:
                     if self.accepts(need.accepts, offered.first)
                 )
             singleton = pin_of(SpecifierSet(need.specifier)) is not None
-            state.solver.prioritize(need.name, singleton)
+            solver, package = state.solver, need.name
+            if need.mask != self.grid.all:
+                package = proxy_of(need.name, need.mask)
+                solver.package(package, len(table.versions))
+                solver.prioritize(package, singleton)
+                solver.bind(package, need.name, admitted)
+            solver.prioritize(need.name, singleton)
             state.reach[need.name] = state.reach.get(need.name, 0) | need.mask
             if version is None:
-                state.solver.requires(need.name, admitted)
+                solver.requires(package, admitted)
                 state.needs[need.name] = (*state.needs.get(need.name, ()), need)
             else:
-                bits.append((need.name, admitted))
+                bits.append((package, admitted))
         if version is not None:
             state.solver.add_version(state.solver.next, version, bits)
 
@@ -319,7 +339,10 @@ class Resolver:
             if solver.known(name, version):
                 solver.decide(name, version)
                 continue
-            needs = self._requirements(state.tables[name].versions[version])
+            if name != name_of(name) and not name.endswith("\0"):
+                self._open_proxy(solver, name, version)
+                continue
+            needs = self._requirements(state.tables[name_of(name)].versions[version])
             needs = self.needs.applied(needs, state.environment, state.python)
             forks = fork(needs, state.environment, state.python, self.needs.conflicts, self.grid)
             if len(forks) == 1:
@@ -327,6 +350,14 @@ class Resolver:
             else:
                 self._spread(state, forks, version)
                 return None
+
+    def _open_proxy(self, solver: Solver, proxy: str, version: int) -> None:
+        """A proxy needs the plain package and the one under its marker, at the same version."""
+        base, inner = name_of(proxy), inner_of(proxy)
+        solver.package(inner, solver.sizes[proxy])
+        for package in (base, inner):
+            solver.prioritize(package, True)
+        solver.add_version(proxy, version, [(base, 1 << version), (inner, 1 << version)])
 
     def _requirements(self, offered: Offered) -> list[Need]:
         """Return what a version requires of torch."""
@@ -341,7 +372,7 @@ class Resolver:
 
     def _choose(self, state: State, name: str) -> int | None:
         """Return the version to try; -1 if there is none left, None if the fork was divided."""
-        table, solver = state.tables[name], state.solver
+        table, solver = state.tables[name_of(name)], state.solver
         possible = solver.range_of(name) & ((1 << len(table.versions)) - 1)
         at = self._best(state, table, possible)
         if at is None:
@@ -359,8 +390,12 @@ class Resolver:
                     self._push(state, parts, name)
                     return None
             solver.forbid(name, 1 << at)
+            solver.restart()
             return -1
-        return self._platforms(state, table, at, possible)
+        if not self.tables.suits(offered, state.python):
+            solver.forbid(name, 1 << at)
+            return -1
+        return self._platforms(state, name, at, possible)
 
     def _python_parts(self, state: State, at: int) -> list[tuple[Environment, int | None]]:
         low, high = state.python
@@ -404,16 +439,17 @@ class Resolver:
                 return at
         return None
 
-    def _platforms(self, state: State, table: Table, at: int, possible: int) -> int | None:
+    def _platforms(self, state: State, name: str, at: int, possible: int) -> int | None:
         """Return the version to take, its bare twin, or None if the fork was divided for them."""
-        offered, name = table.versions[at], table.name
+        table = state.tables[name_of(name)]
+        offered = table.versions[at]
         mask = state.environment.mask
         if offered.mask == self.grid.all:
             return at
         for required in self.required:
-            if not mask & required or offered.mask & required:
+            if not mask & required or offered.mask & required & mask:
                 continue
-            if not state.reach.get(name, 0) & required:
+            if not state.reach.get(table.name, 0) & required:
                 continue
             side = self._side(offered.mask, required)
             if not mask & side or not mask & ~side:
@@ -440,9 +476,11 @@ class Resolver:
                 remainder |= cells
         if not mask & ~remainder:
             return at
-        words = f"{name} {base.version} has wheels and {offered.version} has none"
+        words = f"{table.name} {base.version} has wheels and {offered.version} has none"
         with_base = state.environment.narrow(remainder, words)
-        rest = state.environment.narrow(self.grid.all ^ remainder, f"{name} {offered.version}")
+        rest = state.environment.narrow(
+            self.grid.all ^ remainder, f"{table.name} {offered.version}"
+        )
         self._push(state, [(with_base, bare), (rest, at)], name)
         return None
 
@@ -488,6 +526,7 @@ class Resolver:
 
     def _no_solution(self, state: State, packages: frozenset[str]) -> Stopped:
         where = state.environment.text
+        packages = frozenset(name_of(package) for package in packages)
         asked = [
             f"{need.name}{need.specifier}"
             for name in sorted(packages)

@@ -22,6 +22,7 @@ from torchpin.select.model import Install, PlacedIndex
 from torchpin.select.pools import Candidate, Pool
 
 _SYSTEMS = {"linux": "linux", "windows": "win32", "macos": "darwin"}
+_BEST, _FIRST = "unsafe-best-match", "unsafe-first-match"
 _WINDOWS = {"x86_64": "AMD64", "arm64": "ARM64"}
 
 
@@ -41,7 +42,7 @@ class Offered(NamedTuple):
 
     @property
     def first(self) -> Candidate:
-        """Any of its builds: they share version, index and requirements."""
+        """The build whose METADATA uv reads for all of them: the first by file name."""
         return self.candidates[0]
 
     @property
@@ -51,7 +52,7 @@ class Offered(NamedTuple):
 
 
 class Table(NamedTuple):
-    """All versions of a package in one place, highest first."""
+    """All versions of a package in one place in the order of preference, highest first."""
 
     name: str
     place: PlacedIndex | None
@@ -95,9 +96,11 @@ class Tables:
         self._facts = facts
         self._grid = grid
         self._python = python
-        self._best_match = strategy in ("unsafe-best-match", "unsafe-any-match")
+        self._strategy = strategy
         self._made: dict[tuple[str, str | None], Table] = {}
         self._masks: dict[tuple[str, tuple[str, ...]], int] = {}
+        self._requires: dict[str, dict[str, str]] = {}
+        self._suits: dict[tuple[str, tuple[int, int]], bool] = {}
 
     def of(self, name: str, place: PlacedIndex | None, pinned: SpecifierSet) -> Table:
         """Return the versions of ``name`` on ``place``; ``pinned`` admits yanked ones by ``==``."""
@@ -112,24 +115,38 @@ class Tables:
             links = tuple(i for i in install.indexes if i.option == "--find-links")
             install = install._replace(indexes=(place, *links))
         ask = Ask(name, None, None, pinned, name, pin_of(pinned), frozenset(), None)
-        best = self._best_match and place is None
-        pool = (pip if best else uv).pool_of(ask, install, self._facts)
+        together = place is None and self._strategy in (_BEST, _FIRST)
+        pool = (pip if together else uv).pool_of(ask, install, self._facts)
         unclear = pool.hidden or (pool.nightly and f"{pool.nightly} holds development releases")
         if pool.broad:
             unclear = unclear or f"{pool.broad} lists the wheels of many channels"
+        found = list(pool.candidates)
+        if together and self._strategy == _FIRST:
+            offered: list[Offered] = []
+            for index in (*install.indexes,):
+                here = [c for c in found if c.place == index]
+                known = {o.version for o in offered if o.compatible}
+                more = self._sorted(here, ask)
+                new = {o.version for o in more if o.version not in known}
+                offered = [o for o in offered if o.version not in new]
+                offered += [o for o in more if o.version in new]
+        else:
+            offered = self._sorted(found, ask)
+        return Table(name, place, tuple(offered), pool, unclear)
+
+    def _sorted(self, candidates: list[Candidate], ask: Ask) -> list[Offered]:
         by_version: dict[Version, list[Candidate]] = {}
-        for candidate in pool.candidates:
+        for candidate in candidates:
             by_version.setdefault(candidate.version, []).append(candidate)
-        offered = [
+        return [
             self._offered(version, found, ask)
             for version, found in sorted(by_version.items(), reverse=True)
         ]
-        return Table(name, place, tuple(offered), pool, unclear)
 
     def _offered(self, version: Version, found: list[Candidate], ask: Ask) -> Offered:
         # Of equal versions uv takes the one of the first index that has a usable one.
         places = list(dict.fromkeys(c.place for c in sorted(found, key=lambda c: -c.rank)))
-        if self._best_match:
+        if self._strategy in (_BEST, _FIRST):
             places = [p for p in self._install.indexes if p in places] or places
         fitting: list[Candidate] = []
         for place in places:
@@ -138,17 +155,12 @@ class Tables:
             if fitting:
                 break
         kept = fitting or [c for c in found if c.place == places[0]]
+        kept.sort(key=lambda c: self._file_name(c.build))
         mask = 0
         for candidate in fitting:
             mask |= self._implied(candidate.build)
-        lowest = next((b for c in kept if (b := c.build.requires_python)), None) or next(
-            (
-                b.requires_python
-                for b in self._facts.find(ask.package, version=kept[0].build.version)
-                if b.requires_python
-            ),
-            None,
-        )
+        lowest = next((b for c in kept if (b := c.build.requires_python)), None)
+        lowest = lowest or self._pythons_of(ask.package).get(kept[0].build.version)
         low = 0
         if lowest:
             try:
@@ -157,21 +169,62 @@ class Tables:
                 low = 0
         return Offered(version, tuple(kept), bool(fitting), mask, low)
 
+    def _file_name(self, build: Build) -> str:
+        """Return the end of the first file name of a build, as far as its order goes."""
+        tags = [*build.pythons, *build.pythons_inferred]
+        tag = min((tag for tag in tags if self._tag_suits(tag, self._python)), default="")
+        system, _, machine = build.platform.partition("-")
+        if system == "macos":
+            low = build.macos or ("10.9" if machine == "x86_64" else "11.0")
+            place = f"macosx_{low.replace('.', '_')}_{machine}"
+        elif system == "linux":
+            old = {"2.5": "manylinux1", "2.12": "manylinux2010", "2.17": "manylinux2014"}
+            floor = build.glibc or ""
+            place = f"{old.get(floor, 'manylinux_' + floor if floor else 'linux')}_{machine}"
+        else:
+            place = "win_amd64" if machine == "x86_64" else "win_arm64"
+        torch_on_macos = build.package == "torch" and system == "macos"
+        return f"{tag}-{'none' if torch_on_macos else tag}-{place}"
+
+    def _pythons_of(self, package: str) -> dict[str, str]:
+        """Return the Requires-Python of each version, as any of its builds tells it."""
+        if package not in self._requires:
+            self._requires[package] = {
+                b.version: b.requires_python
+                for b in self._facts.builds(package)
+                if b.requires_python
+            }
+        return self._requires[package]
+
     def _usable(self, build: Build, ask: Ask) -> bool:
         if build.yanked and not (
             ask.pin is not None and ask.pin[0] == build.version and ask.pin[1] in ("", build.label)
         ):
             return False
         tags = (*build.pythons, *build.pythons_inferred)
-        return not tags or any(self._tag_suits(tag) for tag in tags)
+        return not tags or any(self._tag_suits(tag, self._python) for tag in tags)
 
-    def _tag_suits(self, tag: str) -> bool:
-        """Return whether a wheel tag can be for a Python of the project (``matches_wheel_tag``)."""
+    def suits(self, offered: Offered, python: tuple[int, int]) -> bool:
+        """Return whether a file of a version can be for a Python of a fork."""
+        return any(
+            not tags or any(self._tag_suits(tag, python) for tag in tags)
+            for candidate in offered.candidates
+            for tags in [(*candidate.build.pythons, *candidate.build.pythons_inferred)]
+        )
+
+    def _tag_suits(self, tag: str, python: tuple[int, int]) -> bool:
+        """Return whether a wheel tag can be for one of these Pythons (``matches_wheel_tag``)."""
+        key = (tag, python)
+        if key not in self._suits:
+            self._suits[key] = self._suit(tag, python)
+        return self._suits[key]
+
+    def _suit(self, tag: str, python: tuple[int, int]) -> bool:
         minor, exact = _minor(tag)
         if minor is None:
             return True
         points = self._grid.points
-        low, high = self._python
+        low, high = python
         below = high >= len(points) or minor < points[high].release[1] or (
             minor == points[high].release[1] and len(points[high].release) > 2
         )  # fmt: skip
@@ -189,7 +242,7 @@ class Tables:
         mask &= grid.machine(_WINDOWS[machine] if system == "windows" else machine)
         pythons = 0 if tags else grid.all
         for tag in tags:
-            if not self._tag_suits(tag):
+            if not self._tag_suits(tag, self._python):
                 continue
             minor, exact = _minor(tag)
             if minor is None or (not exact and "abi3" not in tag):

@@ -1,0 +1,268 @@
+"""Seeded generator of uv projects: dependencies, extras, groups, sources, indexes, conflicts."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import NamedTuple
+
+from tests.clients.stub_facts import FAMILY
+
+SPECIFIERS = {
+    "torch": (
+        "", "", "", "", "", "", ">=2", ">=2", ">=2.4", ">=2.10", ">=2.10", "==2.13.0", "==2.14.1",
+        "<2.12", ">=2.9,<2.13", "~=2.10.0", "==2.10.*", "!=2.15.0", "==2.13.0+cu126", ">=2.14",
+        "===2.13.0", ">2.12", "==2.11.0", "==2.9.1", "<=2.8.0", "==2.15.0", ">=2.6,<2.10",
+        "==2.10.0+cu128", "<2.14", "<2.14", "==9.9",
+    ),
+    "torchvision": (
+        "", "", "", "", "", "", "", "", "", ">=0.20", "==0.28.0", ">=0.25", "<0.27", "==0.25.0",
+        "==0.29.0", ">=0.29", "~=0.24.0",
+        "!=0.28.0", "==0.24.0+cu126",
+    ),
+    "torchaudio": (
+        "", "", "", "", "", "", "", ">=2", "==2.10.0", "<2.11", ">=2.9", "==2.11.0", "==2.8.0",
+        "!=2.11.1",
+    ),
+}  # fmt: skip
+MARKERS = (
+    "sys_platform == 'linux'", "sys_platform != 'darwin'", "sys_platform == 'darwin'",
+    "sys_platform == 'win32'", "platform_system == 'Linux'", "platform_machine == 'x86_64'",
+    "platform_machine != 'aarch64'", "sys_platform == 'linux' and platform_machine == 'x86_64'",
+    "sys_platform == 'linux' and platform_machine == 'aarch64'", "python_version >= '3.12'",
+    "python_version < '3.12'", "python_full_version >= '3.11.4'",
+    "sys_platform == 'linux' or sys_platform == 'win32'", "sys_platform == 'windows'",
+    "os_name == 'nt'", "platform_python_implementation == 'CPython'", "python_version > '3.11'",
+    "sys_platform == 'darwin' and python_version < '3.13'", "sys_platform not in 'darwin win32'",
+)  # fmt: skip
+DISJOINT = (
+    ("sys_platform == 'linux'", "sys_platform == 'win32'"),
+    ("sys_platform == 'linux'", "sys_platform != 'linux'"),
+    ("sys_platform == 'darwin'", "sys_platform != 'darwin'"),
+    (
+        "sys_platform == 'linux' and platform_machine == 'x86_64'",
+        "sys_platform == 'linux' and platform_machine == 'aarch64'",
+    ),
+    ("python_version < '3.12'", "python_version >= '3.12'"),
+)
+CHANNELS = ("cpu", "cu126", "cu128", "cu130", "cu132", "cu129", "rocm7.2", "xpu", "cu118")
+PYTHONS = (
+    ">=3.10", ">=3.10", ">=3.11", ">=3.10,<3.13", ">=3.11,<3.12", "==3.11.*", ">=3.9",
+    ">=3.10,<3.14", ">=3.12", ">=3.13", ">=3.12,<3.13", "~=3.10",
+)  # fmt: skip
+ENVIRONMENTS = (
+    ("sys_platform == 'linux'",),
+    ("sys_platform == 'linux'", "sys_platform == 'darwin'"),
+    ("sys_platform == 'linux' and platform_machine == 'x86_64'",),
+    ("sys_platform == 'win32'", "sys_platform == 'linux'"),
+    ("python_version < '3.12'", "python_version >= '3.12'"),
+    ("sys_platform == 'darwin' and platform_machine == 'arm64'", "sys_platform == 'linux'"),
+)
+REQUIRED = (
+    "sys_platform == 'linux' and platform_machine == 'x86_64'",
+    "sys_platform == 'linux' and platform_machine == 'aarch64'",
+    "sys_platform == 'darwin' and platform_machine == 'arm64'",
+    "sys_platform == 'win32'",
+)
+OTHER = "plain-helper"
+"""A package outside the family that suits every Python."""
+EXTRAS = ("cpu", "cu126", "cu130", "gpu", "vision")
+GROUPS = ("dev", "gpu", "test")
+KINDS = (
+    "sources", "markers", "conflicts", "undeclared", "unscoped", "pythons", "environments",
+    "limits",
+)  # fmt: skip
+"""What a case dwells on; everything else is in it now and then."""
+
+
+class ProjectCase(NamedTuple):
+    """One project."""
+
+    text: str
+    """``pyproject.toml``; ``$B`` stands for the address of the stub."""
+    kind: str = ""
+
+
+def case_of(seed: int, number: int, pythons: tuple[str, ...] = PYTHONS) -> ProjectCase:
+    """Return the case of a seed; ``pythons`` are the ``requires-python`` that can be tried here."""
+    return _Writer(random.Random(f"{seed}/{number}"), number, pythons).case()
+
+
+class _Writer:
+    def __init__(self, rng: random.Random, number: int, pythons: tuple[str, ...]) -> None:
+        self.rng = rng
+        self.kind = KINDS[number % len(KINDS)]
+        self.pythons = pythons
+        self.indexes: dict[str, bool] = {}
+
+    def chance(self, share: float, *kinds: str) -> bool:
+        return self.rng.random() < (0.85 if self.kind in kinds else share)
+
+    def pick(self, name: str) -> str:
+        """Return a specifier; where several parts meet, most must leave room for the others."""
+        text = self.rng.choice(SPECIFIERS[name])
+        return text if self.kind in ("markers", "pythons") or self.rng.random() < 0.6 else ""
+
+    def requirement(self, name: str, markers: float = 0.15) -> str:
+        text = name + self.pick(name)
+        if self.rng.random() < markers:
+            text += f" ; {self.rng.choice(MARKERS)}"
+        return text
+
+    def requirements(self, chance: float = 0.5) -> list[str]:
+        markers = 0.45 if self.kind == "markers" else 0.15
+        names = ["torch"] if self.rng.random() < 0.8 else []
+        names += [name for name in FAMILY[1:] if self.rng.random() < chance * 0.6]
+        out = [self.requirement(name, markers) for name in names]
+        if "torch" in names and self.chance(0.08, "markers"):
+            one, other = self.rng.choice(DISJOINT)
+            out = [text for text in out if not text.startswith("torch") or text[5:6].isalpha()]
+            out += [f"torch{self.pick('torch')} ; {one}"]
+            out += [f"torch{self.pick('torch')} ; {other}"]
+        if self.rng.random() < 0.1:
+            out.append(self.rng.choice([f"{OTHER}", f"{OTHER} ; sys_platform == 'linux'"]))
+        self.rng.shuffle(out)
+        return out
+
+    def channel(self, hint: str = "") -> str:
+        names = [hint] if hint in CHANNELS and self.rng.random() < 0.85 else list(CHANNELS)
+        weights = [6 if n in ("cpu", "cu126", "cu130") else 1 for n in names]
+        name = self.rng.choices(names, weights)[0]
+        explicit = self.rng.random() < (0.4 if self.kind == "unscoped" else 0.93)
+        self.indexes.setdefault(name, explicit)
+        return name
+
+    def source(self, scope: tuple[str, str] | None, marker: str | None) -> str:
+        parts = [f'index = "{self.channel(scope[1] if scope else "")}"']
+        if scope is not None:
+            parts.append(f'{scope[0]} = "{scope[1]}"')
+        if marker is not None:
+            parts.append(f'marker = "{marker}"')
+        return "{ " + ", ".join(parts) + " }"
+
+    def sources(self, parts: dict[tuple[str, str], list[str]]) -> str:
+        rng = self.rng
+        scopes = list(parts)
+        routed = [n for n in FAMILY if rng.random() < (0.9 if n == "torch" else 0.65)]
+        if scopes and self.chance(0.5, "conflicts", "undeclared"):
+            chosen = scopes if rng.random() < 0.7 else rng.sample(scopes, 1)
+            marker = rng.choice(MARKERS[:3]) if self.chance(0.25) else None
+            state = rng.getstate()
+            lines = []
+            for name in routed:
+                rng.setstate(state)
+                texts = [(s, self.source(s, marker)) for s in chosen]
+                kept = [t for s, t in texts if self.holds(parts[s], name) or rng.random() < 0.01]
+                if kept:
+                    lines.append(f"{name} = [{', '.join(kept)}]")
+            rng.random()
+        elif self.chance(0.3):
+            state, pair = rng.getstate(), rng.choice(DISJOINT)
+            if rng.random() < 0.1:
+                pair = (rng.choice(MARKERS), rng.choice(MARKERS))
+            lines = []
+            for name in routed:
+                rng.setstate(state)
+                lines.append(f"{name} = [{', '.join(self.source(None, m) for m in pair)}]")
+            rng.random()
+        else:
+            marker = rng.choice(MARKERS) if self.chance(0.5, "markers", "sources") else None
+            state, same = rng.getstate(), rng.random() < 0.9
+            lines = []
+            for name in routed:
+                if same:
+                    rng.setstate(state)
+                lines.append(f"{name} = {self.source(None, marker)}")
+            rng.random()
+        return "[tool.uv.sources]\n" + "\n".join(lines) + "\n" if lines else ""
+
+    @staticmethod
+    def holds(texts: list[str], name: str) -> bool:
+        """Return whether a list of requirements names a package."""
+        return any(re.match(r"[a-z-]+", text)[0] == name for text in texts)  # type: ignore[index]
+
+    def scopes(self) -> tuple[list[str], list[str]]:
+        rng = self.rng
+        extras: list[str] = []
+        groups: list[str] = []
+        if self.chance(0.4, "conflicts", "undeclared"):
+            extras = rng.sample(EXTRAS, rng.choice([1, 2, 2, 3]))
+        if self.chance(0.2):
+            groups = rng.sample(GROUPS, rng.choice([1, 2]))
+        return extras, groups
+
+    def conflicts(self, extras: list[str], groups: list[str]) -> str:
+        rng = self.rng
+        items = [f'{{ extra = "{e}" }}' for e in extras] + [f'{{ group = "{g}" }}' for g in groups]
+        if len(items) < 2 or self.kind == "undeclared" or not self.chance(0.6, "conflicts"):
+            return ""
+        sets = [items if rng.random() < 0.7 else rng.sample(items, 2)]
+        if len(items) > 2 and rng.random() < 0.25:
+            sets.append(rng.sample(items, 2))
+        return "conflicts = [" + ", ".join(f"[{', '.join(one)}]" for one in sets) + "]\n"
+
+    def limits(self) -> str:
+        rng, out = self.rng, ""
+        for key in ("constraint-dependencies", "override-dependencies"):
+            if self.chance(0.07, "limits") and rng.random() < 0.7:
+                names = rng.sample(FAMILY, rng.choice([1, 1, 2]))
+                texts = [self.requirement(name, 0.15) for name in names]
+                out += f"{key} = [{', '.join(_quoted(text) for text in texts)}]\n"
+        return out
+
+    def case(self) -> ProjectCase:
+        rng = self.rng
+        lines = ['[project]\nname = "app"\nversion = "0"\n']
+        if rng.random() < 0.95:
+            lines.append(f'requires-python = "{rng.choice(self.pythons)}"\n')
+        extras, groups = self.scopes()
+        base = self.requirements() if rng.random() < 0.8 or not (extras or groups) else []
+        lines.append(_list("dependencies", base))
+        parts: dict[tuple[str, str], list[str]] = {}
+        if extras:
+            lines.append("[project.optional-dependencies]\n")
+            for extra in extras:
+                texts = parts["extra", extra] = self.requirements(0.4)
+                if extra == "vision" and len(extras) > 1 and rng.random() < 0.5:
+                    texts = [f"app[{next(e for e in extras if e != extra)}]"]
+                lines.append(_list(extra, texts))
+        if groups:
+            lines.append("[dependency-groups]\n")
+            for at, group in enumerate(groups):
+                parts["group", group] = self.requirements(0.4)
+                text = _list(group, parts["group", group])
+                if at and rng.random() < 0.3:
+                    text = text.replace("[", f'[{{ include-group = "{groups[0]}" }}, ', 1)
+                lines.append(text)
+        sources = self.sources(parts) if self.chance(0.7, "sources", "unscoped") else ""
+        uv = self.conflicts(extras, groups) + self.limits()
+        if self.chance(0.08, "environments"):
+            if rng.random() < 0.7:
+                uv += _list("environments", list(rng.choice(ENVIRONMENTS)))
+            else:
+                uv += _list("required-environments", [rng.choice(REQUIRED)])
+        if self.chance(0.05, "pythons") and rng.random() < 0.5:
+            uv += 'fork-strategy = "fewest"\n'
+        if groups and rng.random() < 0.3:
+            uv += _list("default-groups", rng.sample(groups, 1))
+        if self.kind == "unscoped" and rng.random() < 0.3:
+            uv += f'index-strategy = "{rng.choice(["unsafe-best-match", "unsafe-first-match"])}"\n'
+        if self.kind == "unscoped" and rng.random() < 0.4:
+            self.channel()
+        lines.append("[tool.uv]\n" + uv + sources)
+        default = rng.random() < 0.04
+        for at, (name, explicit) in enumerate(self.indexes.items()):
+            lines.append(f'[[tool.uv.index]]\nname = "{name}"\nurl = "$B/whl/{name}"\n')
+            if default and at == len(self.indexes) - 1:
+                lines.append("default = true\n")
+            elif explicit:
+                lines.append("explicit = true\n")
+        return ProjectCase("".join(lines), self.kind)
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'
+
+
+def _list(key: str, texts: list[str]) -> str:
+    return f"{key} = [{', '.join(_quoted(text) for text in texts)}]\n"
