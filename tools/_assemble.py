@@ -47,7 +47,7 @@ class Part(NamedTuple):
     newest: str
     files: list[Wheel]
     """Wheels whose digest is known."""
-    sdists: list[str]
+    sdists: tuple[str, ...] = ()
     """Versions with a source archive on PyPI."""
 
 
@@ -57,7 +57,7 @@ class Assembly(NamedTuple):
     contradictions: list[str]
 
 
-def source_versions(package: str, files: list[list[Any]]) -> list[str]:
+def source_versions(package: str, files: list[list[Any]]) -> tuple[str, ...]:
     """Return the versions of which a PyPI file list names a source archive, ascending."""
     found = set()
     for name, *_ in files:
@@ -69,7 +69,7 @@ def source_versions(package: str, files: list[list[Any]]) -> list[str]:
             continue
         if own == package:
             found.add(version)
-    return [str(version) for version in sorted(found)]
+    return tuple(str(version) for version in sorted(found))
 
 
 def assemble(facts: Facts, measured: dict[str, Any]) -> Assembly:

@@ -200,12 +200,14 @@ def _unserved(request: Request, space: Space, number: int) -> Unserved:
     if build is None:
         platform = target.group.platform
         because = f"no torch wheel for {platform} was ever published that runs on {name_gpu(gpu)}"
+    newest = space.catalog.newest("torch")
+    dropped = build is None or build.version != newest
     return Unserved(
         target,
         name,
         f"{build.version}+{build.channel}" if build is not None else None,
         because,
-        recipe(gpu, space.catalog.newest("torch")),
+        recipe(gpu, newest) if dropped else (),
     )
 
 

@@ -84,7 +84,9 @@ def groups_text(plans: Iterable[Plan]) -> str:
 def unserved_text(outcome: Outcome) -> str:
     """Return what to do where no wheel serves."""
     first = outcome.unserved[0]
-    last = f"; the last release that did is {first.last_release}" if first.last_release else ""
+    last = ""
+    if first.last_release and "the last torch" not in first.because:
+        last = f"; the last release that did is {first.last_release}"
     build = "; `torchpin resolve` tells how to build one" if first.recipe else ""
     return f"no published wheel serves {first.target.text}: {first.because}{last}{build}"
 
