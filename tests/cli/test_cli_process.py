@@ -130,6 +130,24 @@ def test_wrong_usage(run: Run, broken: Path, args: tuple[str, ...], words: str) 
     assert text(done) == ""
 
 
+def test_the_hint_of_fleet_show_is_a_profile(run: Run, broken: Path) -> None:
+    """What the messages tell to write can be written as it stands, next to settings as well."""
+    profile = broken.parent / "torchpin.toml"
+    for before in (None, "", 'policy = "newest"\n'):
+        if before is not None:
+            profile.write_text(before)
+        done = run("fleet", "show")
+        assert done.returncode == 2
+        example = "".join(
+            line[4:] + "\n" for line in told(done).splitlines() if line.startswith("    ")
+        )
+        profile.write_text((before or "") + example)
+        shown = run("fleet", "show")
+        assert (shown.returncode, told(shown)) == (0, "")
+        assert "Tesla V100: sm_70" in text(shown)
+        profile.unlink()
+
+
 def test_check_finds_and_fix_mends(run: Run, broken: Path) -> None:
     found = run("check", *FLEET)
     assert found.returncode == 1

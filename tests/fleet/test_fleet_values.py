@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from torchpin.catalog.model import PLATFORMS
 from torchpin.errors import ConfigError, UsageError
 from torchpin.fleet.model import Python
-from torchpin.fleet.profile import fleet_from_options
+from torchpin.fleet.profile import fleet_from_options, load_profile
 from torchpin.fleet.values import (
     parse_driver,
     parse_glibc,
@@ -188,3 +189,40 @@ def test_wrong_options(options: dict[str, object], fragment: str) -> None:
 def test_arm_only_gpus_set_the_default_platform() -> None:
     assert fleet_from_options(gpus=["GH200"]).groups[0].platform == "linux-aarch64"
     assert fleet_from_options(gpus=["H200"]).groups[0].platform == "linux-x86_64"
+
+
+@pytest.mark.parametrize(
+    ("key", "written"),
+    [
+        ("python", "3.10"),
+        ("glibc", "2.30"),
+        ("driver", "550.10"),
+        ("driver", "535.0"),
+        ("rocm", "6.10"),
+        ("macos", "14.0"),
+        ("gpus", "9.0"),
+    ],
+)
+def test_hints_say_floats_as_they_are_written(tmp_path: Path, key: str, written: str) -> None:
+    """``python = 3.10`` is the number 3.1: the hint must not say that."""
+    profile = tmp_path / "torchpin.toml"
+    other = "" if key == "gpus" else 'gpus = ["V100"]\n'
+    profile.write_text(f"[fleet.main]\n{other}{key} = {written}\n")
+    with pytest.raises(ConfigError, match="not a float") as caught:
+        load_profile(str(profile))
+    assert f'"{written}"' in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("torchpin.toml", "[fleet.main]"), ("pyproject.toml", "[tool.torchpin.fleet.main]")],
+)
+def test_a_fleet_without_a_group_name_is_one_error(tmp_path: Path, name: str, title: str) -> None:
+    profile = tmp_path / name
+    table = "tool.torchpin.fleet" if name == "pyproject.toml" else "fleet"
+    profile.write_text(f'[{table}]\ngpus = ["V100"]\ndriver = "550"\npython = "3.11"\n')
+    with pytest.raises(ConfigError) as caught:
+        load_profile(str(profile))
+    assert caught.value.line == 2
+    assert title in caught.value.hint
+    assert "\n" not in caught.value.message

@@ -46,11 +46,19 @@ def _profile(config: str | None, *, isolated: bool) -> Fleet:
 
     path = config or (None if isolated else find_profile(os.getcwd()))
     if path is None:
-        raise ConfigError(
-            "no fleet is declared here",
-            hint='write torchpin.toml: [fleet.NAME] gpus = ["V100"], driver = "550.54.15"',
-        )
-    return load_profile(path)
+        raise ConfigError("no fleet is declared here", hint=f"write torchpin.toml:\n{_example()}")
+    fleet = load_profile(path)
+    if not fleet.groups:
+        prefix = "tool.torchpin." if os.path.basename(path) == "pyproject.toml" else ""
+        raise ConfigError("declares no fleet", path=path, hint=f"write in it:\n{_example(prefix)}")
+    return fleet
+
+
+def _example(prefix: str = "") -> str:
+    return "\n".join(
+        f"    {line}"
+        for line in (f"[{prefix}fleet.main]", 'gpus = ["V100"]', 'driver = "550.54.15"')
+    )
 
 
 def _text(fleet: Fleet, paint: Style) -> str:

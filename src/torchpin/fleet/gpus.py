@@ -221,9 +221,9 @@ def _look_up(
     for name in names:
         key = key_of(name)
         if key in table.ambiguous:
-            shown, candidates = table.ambiguous[key]
+            _, candidates = table.ambiguous[key]
             raise ConfigError(
-                f"ambiguous GPU {_quote(text)}: {shown!r} may be "
+                f"ambiguous GPU {_quote(text)}: it may be "
                 + ", ".join(f"{candidate} ({cc})" for candidate, cc in candidates),
                 path=path,
                 line=line,

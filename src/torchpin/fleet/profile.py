@@ -172,13 +172,25 @@ class _Reader:
             )
             fleet = data.get("fleet", {})
             if self.table(fleet, "fleet", ("fleet",)):
-                for name, value in fleet.items():
+                for name, value in self.named(fleet).items():
                     group = self.group(name, value)
                     if group is not None:
                         groups.append(group)
         if self.errors:
             raise _joined(self.errors)
         return Fleet(tuple(groups), settings, self.path)
+
+    def named(self, fleet: dict[str, Any]) -> dict[str, Any]:
+        """Return the groups of a fleet; the keys of a group without a name are one error."""
+        loose = [key for key in fleet if key in GROUP_KEYS and not isinstance(fleet[key], dict)]
+        if loose:
+            title = ".".join((*map(str, self.prefix), "fleet"))
+            self.error(
+                f"{loose[0]} belongs to a node group, and a node group has a name",
+                ("fleet", loose[0]),
+                f"write [{title}.main], or any other name, in place of [{title}]",
+            )
+        return {name: value for name, value in fleet.items() if name not in loose}
 
     def table(self, value: Any, name: str, at: Path) -> bool:
         if isinstance(value, dict):

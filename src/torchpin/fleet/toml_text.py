@@ -14,6 +14,22 @@ from torchpin.errors import ConfigError
 
 Path = tuple[str | int, ...]
 
+
+class WrittenFloat(float):
+    """A float that prints as it is written: ``3.10`` is not ``3.1`` where it means a version."""
+
+    text: str
+
+    def __new__(cls, text: str) -> WrittenFloat:
+        """Return the value of ``text``, a float as TOML writes it."""
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+    def __str__(self) -> str:
+        return self.text
+
+
 _BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -47,7 +63,7 @@ def loads(text: str, path: str) -> dict[str, Any]:
     """
     parser: Any = __import__("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
-        value: dict[str, Any] = parser.loads(text)
+        value: dict[str, Any] = parser.loads(text, parse_float=WrittenFloat)
     except RecursionError as error:
         raise ConfigError("nested too deeply", path=path) from error
     except ValueError as error:  # TOMLDecodeError, and dates or integers out of range

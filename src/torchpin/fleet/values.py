@@ -231,9 +231,10 @@ def kind(value: object) -> str:
     names = {
         bool: "a boolean",
         int: "an integer",
-        float: "a float",
         str: "a string",
         list: "an array",
         dict: "a table",
     }
+    if isinstance(value, float):
+        return "a float"
     return names.get(type(value), "a date or time")
