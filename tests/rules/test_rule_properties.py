@@ -6,7 +6,7 @@ import functools
 import json
 from collections import Counter
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from torchpin import engine
@@ -146,6 +146,11 @@ def test_findings_are_sound(text: str, fleet: Fleet | None, client: str) -> None
 
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(FILES, FLEETS, st.sampled_from(["pip", "uv"]))
+@example(
+    text="torch==2.9.1\ntorch\n",
+    fleet=fleet_of(("GTX 1080",), None, "3.9", "linux-x86_64"),
+    client="pip",
+)
 def test_one_fault_is_told_once(text: str, fleet: Fleet | None, client: str) -> None:
     findings = report(text, fleet, client).findings
     same = Counter((one.code, one.span, one.package) for one in findings if one.package)
@@ -162,5 +167,6 @@ def test_one_fault_is_told_once(text: str, fleet: Fleet | None, client: str) -> 
 
 
 SEVERAL: frozenset[str] = frozenset()
-BESIDE = frozenset({"TP203", "TP204", "TP301"})
-"""The driver is another matter than the wheel, and so is to whom a version belongs."""
+BESIDE = frozenset({"TP102", "TP104", "TP203", "TP204", "TP301"})
+"""The driver is another matter than the wheel, and so is to whom a version belongs. Where only the
+Python or the C library stops the install, the build that the pin means is judged as well."""
