@@ -144,7 +144,7 @@ def package_file(part: Part) -> str:
             "package": part.package,
             "pypi": part.pypi,
             "elsewhere": part.elsewhere,
-            "sdists": part.sdists,
+            "sdists": list(part.sdists),
             "spans": spans,
             "kernels": lists.items,
             "builds": builds,

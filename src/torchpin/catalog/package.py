@@ -34,7 +34,7 @@ class Package:
         self.name: str = raw["package"]
         self.pypi: list[str] = raw["pypi"]
         self.elsewhere: list[str] = raw["elsewhere"]
-        self.sdists = frozenset(raw["sdists"])
+        self.sdists = frozenset(raw.get("sdists", ()))
         self.sources: list[str] = raw["sources"]
         self.rows: list[list[Any]] = raw["rows"]
         self._spans = {s[0]: s for s in raw["spans"]}
