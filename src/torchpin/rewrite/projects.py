@@ -42,7 +42,14 @@ class Draft(NamedTuple):
 class ProjectFix:
     """Plans one project file."""
 
-    def __init__(self, document: Document, ways: tuple[Way, ...], context: Context, policy: str):
+    def __init__(
+        self,
+        document: Document,
+        ways: tuple[Way, ...],
+        context: Context,
+        policy: str,
+        codes: Collection[str] = (),
+    ) -> None:
         assert document.project is not None
         self.document = document
         self.project: Project = document.project
@@ -51,34 +58,33 @@ class ProjectFix:
         self.policy = policy
         self.proof = Proof(ways, context)
         self.before = self.proof.selected(document, {})
+        self.codes = codes
+        """Those of the project's findings."""
+        lock = next((way.install.lock for way in ways if way.install.lock), None)
+        self.command = relock_command(lock, self.declared()) if lock is not None else None
+        self.tidy = self.tidied()
+        """The fix of what concerns the layout of sources alone."""
 
-    def fix(self, codes: Collection[str] = ()) -> Fix | None:
-        """Return the least edit after which everything runs, or advice.
-
-        ``codes`` are those of the project's findings; some are mended without a plan.
-        """
-        lock = next((way.install.lock for way in self.ways if way.install.lock), None)
-        command = relock_command(lock, self.declared()) if lock is not None else None
-        tidy = self.tidy(codes, command)
+    def fix(self) -> Fix | None:
+        """Return the least edit after which everything runs, or advice."""
         if self.proof.holds(self.before):
-            if tidy is not None or lock is None:
-                return tidy
-            return Fix(DISPLAY, f"the manifest is right; the lock is not: {command}", (), command)
-        if tidy is not None and tidy[0] != DISPLAY and self.mended(tidy):
-            return tidy
+            if self.tidy is not None or self.command is None:
+                return self.tidy
+            text = f"the manifest is right; the lock is not: {self.command}"
+            return Fix(DISPLAY, text, (), self.command)
+        if self.tidy is not None and self.mended(self.tidy):
+            return self.tidy
         outcome = self.solve()
         if outcome is None:
-            return tidy
+            return self.tidy
         for draft, where in self.drafts(outcome):
-            fix = self.proved(draft, where, command)
+            fix = self.proved(draft, where)
             if fix is not None:
                 return fix
-        if tidy is not None:
-            return tidy
         plans = outcome.plans or ()
         return Fix(DISPLAY, f"{plans_text(plans)}; {self.advice()}") if plans else None
 
-    def proved(self, draft: Draft, where: str, command: str | None) -> Fix | None:
+    def proved(self, draft: Draft, where: str) -> Fix | None:
         """Return the draft as a fix if everything runs after it."""
         edits = difference(self.document.text, draft.text)
         if not edits:
@@ -88,7 +94,9 @@ class ProjectFix:
             return None
         safe = same_torch(self.before, now) and not draft.enabled
         message = f"{self.told(now)}{where}"
-        return Fix(SAFE if safe else UNSAFE, message, (FileEdits(self.document, edits),), command)
+        return Fix(
+            SAFE if safe else UNSAFE, message, (FileEdits(self.document, edits),), self.command
+        )
 
     def told(self, sets: list[SelectedSet]) -> str:
         """Return what each group gets, from the first way in that serves it."""
@@ -113,13 +121,13 @@ class ProjectFix:
 
     # -- what is mended without a plan
 
-    def tidy(self, codes: Collection[str], command: str | None) -> Fix | None:
+    def tidied(self) -> Fix | None:
         """Return the fix of the findings that concern the layout of sources alone."""
-        if self.proof.client != "uv" or not set(codes) & set(TIDY):
+        if self.proof.client != "uv" or not set(self.codes) & set(TIDY):
             return None
         text, done = self.document.text, []
         for code in TIDY:
-            if code not in codes:
+            if code not in self.codes:
                 continue
             now = self.reread(text)
             writer = UvWriter(now, self.declared(), self.systems())
@@ -151,7 +159,7 @@ class ProjectFix:
             "TP415": "sources for the whole family",
         }
         message = ", ".join(words[code] for code in done)
-        return Fix(safety, message, (FileEdits(self.document, edits),), command)
+        return Fix(safety, message, (FileEdits(self.document, edits),), self.command)
 
     def mended(self, fix: Fix) -> bool:
         """True if everything runs after a fix."""
@@ -314,7 +322,7 @@ class ProjectFix:
                 yield found
 
     def on_channel(self, part: Plan, version: str | None) -> Plan | None:
-        """Return the plan for the targets of a part from a channel: today's, its own, PyPI's."""
+        """Return the plan for the targets of a part from a channel: today's, PyPI's, its own."""
         wants = self.wants()
         version = version or dict(part.versions)["torch"]
         pinned = tuple(
@@ -324,8 +332,8 @@ class ProjectFix:
         pypi = self.context.catalog.find(
             "torch", version=version, home="pypi", platform="linux-x86_64"
         )
-        names = [self.current(), part.channel if part.home == "channel" else None]
-        names += [build.channel for build in pypi]
+        names = [self.current(), *(build.channel for build in pypi)]
+        names.append(part.channel if part.home == "channel" else None)
         asked = [(name,) for name in dict.fromkeys(names) if name is not None]
         for channels in (*asked, ()):
             request = Request(pinned, part.targets, self.policy, None, channels, False)
