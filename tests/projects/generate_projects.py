@@ -250,7 +250,7 @@ class _Writer:
         if self.kind == "unscoped" and rng.random() < 0.4:
             self.channel()
         lines.append("[tool.uv]\n" + uv + sources)
-        default = rng.random() < 0.04
+        default = rng.random() < 0.04 and OTHER not in "".join(lines)
         for at, (name, explicit) in enumerate(self.indexes.items()):
             lines.append(f'[[tool.uv.index]]\nname = "{name}"\nurl = "$B/whl/{name}"\n')
             if default and at == len(self.indexes) - 1:

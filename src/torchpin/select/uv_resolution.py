@@ -285,8 +285,6 @@ class Resolver:
         """Return the versions of a package in a fork; its index is fixed at the first visit."""
         routes = self.needs.routes(need.name, state.environment)
         places: dict[str, tuple[PlacedIndex, list[str]]] = {}
-        if need.source is not None:
-            places[need.source.url] = (need.source, [])
         for routed, source in routes:
             places.setdefault(routed.url, (routed, []))[1].append(source)
         known = state.tables.get(need.name)
@@ -392,7 +390,7 @@ class Resolver:
             solver.forbid(name, 1 << at)
             solver.restart()
             return -1
-        if not self.tables.suits(offered, state.python):
+        if not self.tables.suits(offered, (0, high)):
             solver.forbid(name, 1 << at)
             return -1
         return self._platforms(state, name, at, possible)
