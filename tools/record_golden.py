@@ -133,6 +133,8 @@ def installs(work: Path, arguments: list[str]) -> dict[str, dict[str, str]]:
 
     The extra or group of a project stands behind its target.
     """
+    if not (work / "pyproject.toml").exists():
+        return installs_of_requirements(work, arguments)
     client = arguments[arguments.index("--client") + 1] if "--client" in arguments else None
     options = Options((str(work),), client=client)
     stages, _ = look(options, find_fleet(options), Reader())
@@ -150,6 +152,22 @@ def installs(work: Path, arguments: list[str]) -> dict[str, dict[str, str]]:
                 text = f"{build.full_version} ({where} {build.channel})" if build else "none"
                 verdict = one.verdict.status if one.verdict else one.selection.status
                 found.setdefault(target, {})[one.selection.package] = f"{text} {verdict}"
+    return found
+
+
+def installs_of_requirements(work: Path, arguments: list[str]) -> dict[str, dict[str, str]]:
+    """Return the same as ``show`` tells it."""
+    arguments = [one for one in arguments if one not in ("--unsafe-fixes",)]
+    done = torchpin("show", "--output-format", "json", *arguments, str(work))
+    found: dict[str, dict[str, str]] = {}
+    for one in json.loads(done.stdout)["selections"]:
+        if one["status"] == "skipped":
+            continue
+        name = Path(one["path"]).name
+        target = f"{name} {one['group']} {one['python'] or ''}".strip()
+        build = one["build"]
+        text = f"{build['version']} ({build['index']} {build['channel']})" if build else "none"
+        found.setdefault(target, {})[one["package"]] = f"{text} {one['verdict'] or one['status']}"
     return found
 
 

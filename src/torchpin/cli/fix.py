@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from torchpin.report.style import clean
 
 if TYPE_CHECKING:  # --help and usage errors need no engine
     from torchpin.engine import FixResult, Options
+    from torchpin.rewrite.relock import Relock
 
 
 def parser() -> Parser:
@@ -47,6 +49,12 @@ def parser() -> Parser:
         "target (needs the network)",
     )
     made.add_argument(
+        "--relock",
+        action="store_true",
+        help="let uv, Poetry or PDM make the locks of mended projects anew; if that fails,\n"
+        "nothing is changed (needs the network)",
+    )
+    made.add_argument(
         "--statistics", action="store_true", help="print how often each rule still fires instead"
     )
     add_policy(made)
@@ -68,7 +76,10 @@ def run(args: Arguments) -> int:
     options = options_of(args)
     if args.diff and args.output_format not in ("text", "concise"):
         raise UsageError("--diff is a patch; it has no other --output-format")
-    result = engine.fix(options, fleet_of(args, options))
+    if args.relock and (args.diff or options.stdin is not None):
+        raise UsageError("--relock runs the owner of the lock: not with --diff or -")
+    fleet = fleet_of(args, options)
+    result = engine.fix(options, fleet)
     if args.prove and result.changes:
         from torchpin.cli.prove import prove
 
@@ -82,11 +93,61 @@ def run(args: Arguments) -> int:
     else:
         from torchpin.rewrite.apply import write_all
 
-        write_all([(document.path, encoded(document), data) for document, data in result.changes])
+        changes = [(document.path, encoded(document), data) for document, data in result.changes]
+        locks = stale_locks(result) if args.relock else []
+        if locks:
+            from torchpin.rewrite.relock import relock
+
+            relock(changes, locks)
+            result = result._replace(report_after=engine.check(options, fleet))
+        else:
+            write_all(changes)
         _report(result, args)
+        if not args.quiet:
+            for lock in locks:
+                note(f"made {clean(lock.lock)} anew: {' '.join(lock.command)}")
     _skipped(result, args)
     notes_of(result.report_after, quiet=args.quiet)
     return exit_code(result.report_after.findings, args)
+
+
+def stale_locks(result: FixResult) -> list[Relock]:
+    """Return the locks to make anew: their manifest was mended, or is right and they are not."""
+    from torchpin.rewrite.relock import Relock, command_of
+    from torchpin.rules.model import DISPLAY
+
+    concerned = {document.path for document, _ in result.changes}
+    concerned |= {
+        finding.path
+        for finding in result.report_after.findings
+        if finding.fix is not None and finding.fix.command and finding.fix.safety == DISPLAY
+    }
+    found: list[Relock] = []
+    for document in result.report_after.documents:
+        if document.lock is None or document.lock.tool not in ("uv", "poetry", "pdm"):
+            continue
+        folder = os.path.dirname(os.path.abspath(document.path))
+        mine = [
+            one
+            for one in result.report_after.documents
+            if one.project is not None and is_below(one.path, folder)
+        ]
+        if any(is_below(path, folder) for path in concerned if path_of_project(path)):
+            declared = {one.name for each in mine for one in each.declarations}
+            found.append(Relock(document.path, command_of(document, declared)))
+    return found
+
+
+def path_of_project(path: str) -> bool:
+    """True for a project file or a lock."""
+    from torchpin.documents.kinds import REQUIREMENTS, kind_of
+
+    return kind_of(path) not in (None, REQUIREMENTS)
+
+
+def is_below(path: str, folder: str) -> bool:
+    """True if a file stands in a folder or below it."""
+    return os.path.abspath(path).startswith(os.path.join(folder, ""))
 
 
 def encoded(document: Document) -> bytes:
