@@ -273,15 +273,17 @@ def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages,
     return Stages(context, tuple(seen.values()), failures), notes
 
 
-def chosen_rules(options: Options, settings: Settings) -> tuple[Rule, ...]:
+def chosen_rules(
+    options: Options, settings: Settings, *, projects: bool = True
+) -> tuple[Rule, ...]:
     """Return the rules that ``--select`` and ``--ignore`` leave.
 
     Raises:
         UsageError: a code fits no rule.
     """
-    rules = all_rules()
     wanted = options.select or settings.select
     unwanted = (*options.ignore, *settings.ignore)
+    rules = all_rules(projects=projects or bool(wanted or unwanted))
     for code in (*wanted, *unwanted):
         if code != "ALL" and not any(rule.code.startswith(code) for rule in rules):
             raise UsageError(
@@ -321,7 +323,8 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
     """Run the rules and gather the report."""
     context = stages.context
     settings = context.fleet.settings
-    findings = run_rules(context, chosen_rules(options, settings))
+    projects = any(way.install.root.kind != REQUIREMENTS for way in context.ways)
+    findings = run_rules(context, chosen_rules(options, settings, projects=projects))
     if fixes and any(finding.severity != INFO for finding in findings):
         from torchpin.rewrite.fixes import attach_fixes
 
@@ -433,7 +436,7 @@ def fix(options: Options, fleet: Fleet | None) -> FixResult:
         report = check(options, fleet, overlay)
     changes = tuple(
         (document, overlay[path])
-        for path, document in originals.items()
+        for path, document in sorted(originals.items())
         if overlay[path] != document.encode(document.text)
     )
     return FixResult(before, report, changes, tuple(skipped))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchpin.catalog.files import admits_python
-from torchpin.catalog.model import Build
+from torchpin.catalog.model import FAMILY, Build
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import LOCKFILE, PUBLISHED
 from torchpin.judge.model import FAILS, Reason
@@ -190,11 +190,12 @@ class HashUnverifiable(Rule):
     """A digest that belongs to no known wheel of the pin, or is missing where one is needed.
 
     What it does: compares the ``--hash`` digests of a pin with the digests of the wheel that the
-    target would install.
+    target would install; in locks, reports wheels of torch and its companions without a digest.
 
-    Why it is bad: pip stops with "THESE PACKAGES DO NOT MATCH THE HASHES". The usual cause is a
-    digest copied from ``data-dist-info-metadata`` of an index page: it is the digest of the
-    METADATA file, not of the wheel.
+    Why it is bad: without a digest nobody notices that a file was replaced, and installs that
+    require digests stop. With a wrong one pip stops with "THESE PACKAGES DO NOT MATCH THE HASHES".
+    The usual cause is a digest copied from ``data-dist-info-metadata`` of an index page: it is the
+    digest of the METADATA file, not of the wheel.
 
     Example: ``torch==2.11.0+cu128 --hash=sha256:…`` with a digest of another file.
 
@@ -209,7 +210,8 @@ class HashUnverifiable(Rule):
     severity = WARNING
 
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
-        """Yield pins none of whose digests is known for the selected wheel."""
+        """Yield pins none of whose digests is known for the selected wheel, and bare locks."""
+        yield from self.bare(way, context)
         for judged_set, one in context.pairs(way):
             placed = one.selection.placed
             if placed is None or not placed.declaration.hashes:
@@ -240,6 +242,33 @@ class HashUnverifiable(Rule):
                     Because(f"{wheel} has sha256:{digest}", LOCKFILE, "digests in the catalog")
                     for digest, wheel in sorted(known.items())[:2]
                 ],
+            )
+
+    def bare(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield locked packages of the family that have wheels without a digest."""
+        document = way.install.lock
+        if document is None or document.lock is None:
+            return
+        if way is not next(
+            one
+            for one in context.ways
+            if one.install.lock is not None and one.install.lock.path == document.path
+        ):
+            return
+        for package in document.lock.packages:
+            bare = [one for one in package.wheels if one.hash is None]
+            if not bare or package.name not in FAMILY:
+                continue
+            many = len(package.wheels)
+            wheels = f"{len(bare)} of {many} wheels have" if many > 1 else "its wheel has"
+            yield self.finding(
+                document,
+                package.version_span,
+                f"{package.name} {package.version}: {wheels} no digest in the lock",
+                package=package.name,
+                because=(
+                    Because(f"{bare[0].filename} stands without a digest", LOCKFILE, "the lock"),
+                ),
             )
 
 

@@ -13,6 +13,7 @@ from torchpin.evidence import MEASURED, PROOF
 from torchpin.judge.model import FAILS
 from torchpin.rules.context import Context, Judged, JudgedSet, Way, because, index_text
 from torchpin.rules.files import nightly_day
+from torchpin.rules.lock_stops import missing_elsewhere
 from torchpin.rules.model import ERROR, WARNING, Because, Finding, Related
 from torchpin.rules.registry import Rule
 from torchpin.select.model import Miss, Selection
@@ -44,6 +45,7 @@ def misses(way: Way, context: Context) -> Iterator[tuple[JudgedSet, Judged, Miss
             if others[0] is not one:
                 continue
         yield judged_set, one, miss
+    yield from missing_elsewhere(way, context)
 
 
 def is_generated(document: Document) -> bool:
@@ -55,7 +57,10 @@ def is_generated(document: Document) -> bool:
 def names_index(judged_set: JudgedSet) -> bool:
     """True if the files or the profile name any index at all."""
     install = judged_set.chosen.install
-    return any(index.option for index in (*install.indexes, *install.discarded))
+    project = install.root.project
+    return any(index.option for index in (*install.indexes, *install.discarded)) or (
+        project is not None and any(not index.scope for index in project.indexes)
+    )
 
 
 def index_related(judged_set: JudgedSet, channel: str | None) -> tuple[Related, ...]:

@@ -12,6 +12,14 @@ from torchpin.evidence import MEASURED, PROOF, PUBLISHED
 from torchpin.judge.model import FAILS, PARTLY, Reason
 from torchpin.rules.context import Context, Judged, JudgedSet, Way, because
 from torchpin.rules.exists import narrow
+from torchpin.rules.lock_stops import (
+    NO_SOLUTION,
+    first_line,
+    hidden,
+    is_stopped,
+    missing_elsewhere,
+    ways_of,
+)
 from torchpin.rules.model import ERROR, WARNING, Because, Finding
 from torchpin.rules.registry import Rule
 
@@ -154,6 +162,9 @@ class CompanionMismatch(MisfitRule):
             )
             torch = judged_set.of("torch")
             missing = any(one.selection.status == "none" for one in judged_set.judged)
+            if is_stopped(way, judged_set):
+                yield from self._no_solution(way, context, judged_set)
+                continue
             if explained or missing or torch is None:
                 continue
             grounds, asking = self._asking(judged_set)
@@ -169,6 +180,42 @@ class CompanionMismatch(MisfitRule):
                 target=judged_set.target,
                 because=grounds,
             )
+
+    def _no_solution(self, way: Way, context: Context, judged_set: JudgedSet) -> Iterator[Finding]:
+        """Yield versions of a project that exclude each other, so that uv finds no lock."""
+        conflict = judged_set.chosen.conflict or ""
+        if not conflict.startswith(NO_SOLUTION):
+            return  # TP001, TP409
+        gone = [
+            one
+            for other in ways_of(way.install.root, context)
+            for each in other.sets
+            for one in each.judged
+            if one.selection.status == "none"
+        ]
+        if gone or any(True for _ in missing_elsewhere(way, context)):
+            return  # TP1
+        names = re.findall(r"(?:for|and) ([a-z][\w-]*)", conflict)
+        declared = {
+            one.name: one for one in reversed(way.install.root.declarations) if one.name in names
+        }
+        named = [name for name in names if name in declared]
+        at = next((name for name in named if name != "torch"), named[0] if named else None)
+        span = declared[at].span if at is not None else first_line(way.install.root)
+        yield self.finding(
+            way.install.root,
+            span,
+            f"uv lock stops: {hidden(conflict)}",
+            package=at or "torch",
+            target=judged_set.target,
+            because=(
+                Because(
+                    "no versions that the project admits accept each other",
+                    MEASURED,
+                    "METADATA of the wheels",
+                ),
+            ),
+        )
 
     def _asking(self, judged_set: JudgedSet) -> tuple[list[Because], Judged | None]:
         """Return what the packages that are named in a conflict require of torch, and the first."""

@@ -8,6 +8,7 @@ from torchpin.documents.base import Document, Problem, Span
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import PUBLISHED
 from torchpin.rules.context import Context, Way
+from torchpin.rules.lock_stops import is_stopped, refusals
 from torchpin.rules.model import ERROR, INFO, WARNING, Because, Finding
 from torchpin.rules.registry import Rule
 from torchpin.select.model import Selection
@@ -15,6 +16,7 @@ from torchpin.select.model import Selection
 TWO_DEFAULTS = "uv stops at two --index-url"
 HARMLESS = frozenset(("misplaced", "encoding"))
 """Problems at which the installer does not stop: it ignores the text, or guesses the encoding."""
+UV_SETTINGS = "https://docs.astral.sh/uv/reference/settings/"
 PIP_FORMAT = "https://pip.pypa.io/en/stable/reference/requirements-file-format/"
 
 
@@ -41,7 +43,15 @@ class UnreadableFile(Rule):
 
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
         """Yield the problems of every document of the way."""
-        for document in way.install.documents:
+        for document, span, text in refusals(way, context):
+            yield self.finding(
+                document,
+                span,
+                text,
+                because=(Because("uv stops here", PUBLISHED, UV_SETTINGS),),
+            )
+        lock = way.install.lock
+        for document in dict.fromkeys((*way.install.documents, *((lock,) if lock else ()))):
             for problem in document.problems:
                 if problem.code == "specifier" and "+" in slice_of(document.text, problem.span):
                     continue  # TP506 says more
@@ -126,6 +136,8 @@ class NewerThanCatalog(Rule):
             selection = one.selection
             if selection.status != "unknown" or selection.because in said:
                 continue
+            if is_stopped(way, judged_set):
+                continue  # TP001, TP1, TP301 or TP409 say why
             if selection.placed is not None and (
                 selection.placed.declaration.hashes
                 or nightly_day(selection.placed.declaration.specifier)

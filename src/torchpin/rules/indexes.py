@@ -13,7 +13,7 @@ from torchpin.rules.exists import PIP_INDEX
 from torchpin.rules.files import TWO_DEFAULTS, option_at
 from torchpin.rules.model import ERROR, WARNING, Because, Finding, Related
 from torchpin.rules.registry import Rule
-from torchpin.select.channels import redact
+from torchpin.select.channels import index_kind, redact
 from torchpin.select.model import PlacedIndex
 
 PIP_TRUST = "https://pip.pypa.io/en/stable/cli/pip/#cmdoption-trusted-host"
@@ -23,13 +23,26 @@ UV_INDEX = "https://docs.astral.sh/uv/concepts/indexes/"
 def written(way: Way) -> Iterator[PlacedIndex]:
     """Yield the index lines of a way that stand in a document, each once."""
     seen = set()
-    for index in (*way.install.indexes, *way.install.discarded):
+    for index in (*way.install.indexes, *way.install.discarded, *project_lines(way)):
         if index.document is None or index.line is None:
             continue
         key = (index.document.path, index.line.span)
         if key not in seen:
             seen.add(key)
             yield index
+
+
+def project_lines(way: Way) -> Iterator[PlacedIndex]:
+    """Yield the indexes of a project's files that only sources, or ``uv pip``, use."""
+    for document in way.install.documents:
+        if document.project is None:
+            continue
+        from torchpin.documents.manifest import index_line
+
+        for index in document.project.indexes:
+            line = index_line(document.text, index)
+            kind = index_kind(index.url, dict(way.private), option=index.option)
+            yield PlacedIndex(document, line, index.option, index.url, kind)
 
 
 def channel_indexes(way: Way) -> list[PlacedIndex]:
@@ -80,8 +93,8 @@ class AmbiguousIndex(Rule):
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
         """Yield channel index lines that compete."""
         channels = channel_indexes(way)
-        if not channels or not way.has_family:
-            return
+        if not channels or not way.has_family or way.install.root.kind == "pyproject":
+            return  # TP405 speaks of projects
         if way.install.client == "uv":
             yield from self._shadowing(way, context, channels)
             return
@@ -362,7 +375,11 @@ class IndexReplacesPypi(Rule):
             index.document,
             index.line.span,
             f"{index_text(index)} replaces PyPI for every package: {'; '.join(parts)}",
-            because=(Because("--index-url replaces the default index", PUBLISHED, PIP_INDEX),),
+            because=(
+                Because("the default index stands for PyPI", PUBLISHED, UV_INDEX)
+                if way.install.root.kind == "pyproject"
+                else Because("--index-url replaces the default index", PUBLISHED, PIP_INDEX),
+            ),
         )
 
 

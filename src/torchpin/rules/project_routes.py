@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import WATCHED
@@ -11,8 +12,9 @@ from torchpin.documents.base import Document, Span
 from torchpin.documents.project import Project, Source
 from torchpin.documents.requirement import canonical
 from torchpin.evidence import MEASURED, PUBLISHED
-from torchpin.judge.model import FAILS, PARTLY
+from torchpin.judge.model import FAILS, PARTLY, UNKNOWN
 from torchpin.rules.context import Context, Way
+from torchpin.rules.lock_stops import INDEX_CONFLICT, hidden, ways_of
 from torchpin.rules.model import ERROR, WARNING, Because, Finding
 from torchpin.rules.project_words import (
     LINUX,
@@ -23,27 +25,15 @@ from torchpin.rules.project_words import (
     channel_of,
     covers,
     may_hold,
+    needs_of,
     only_pypi,
-    ways_of,
 )
-from torchpin.select.channels import redact
-from torchpin.select.forks import Environment, Need
-from torchpin.select.uv_needs import Needs, Unit
-from torchpin.select.uv_project import lock_of
+
+if TYPE_CHECKING:
+    from torchpin.select.forks import Need
+    from torchpin.select.uv_needs import Needs, Unit
 
 COMPANIONS = ("torchvision", "torchaudio")
-INDEX_CONFLICT = re.compile(
-    r"(?:the markers of two sources|several sources) of (?P<package>[\w-]+) |"
-    r"(?P<routed>[\w-]+) has two indexes"
-)
-"""Why uv stops at sources, as ``select`` words it."""
-
-
-def needs_of(way: Way, context: Context) -> Needs | None:
-    """Return what the parts of a uv project ask for; None if uv refuses the file."""
-    python = way.sets[0].target.python if way.sets else None
-    default = "" if python is None else f">={python.major}.{python.minor}"
-    return lock_of(way.install, context.catalog, default).needs
 
 
 def name_of(unit: Unit) -> str:
@@ -81,14 +71,14 @@ class UndeclaredConflict(ProjectRule):
         for one in ways_of(root, context):
             for judged_set in one.sets:
                 conflict = judged_set.chosen.conflict or ""
-                match = INDEX_CONFLICT.search(conflict)
+                match = re.search(INDEX_CONFLICT, conflict)
                 if match is None:
                     continue
                 told = True
                 yield self.finding(
                     root,
                     last_source(root, project, match["package"] or match["routed"]),
-                    f"uv lock stops: {redacted(conflict)}",
+                    f"uv lock stops: {hidden(conflict)}",
                     severity=ERROR,
                     package=match["package"] or match["routed"],
                     because=(Because("uv stops at such sources", MEASURED, UV),),
@@ -142,11 +132,6 @@ def routed_parts(needs: Needs) -> Iterator[tuple[Unit, Need]]:
                 continue
             if not any(unit in members for members in needs.conflicts):
                 yield unit, need
-
-
-def redacted(text: str) -> str:
-    """Return a sentence with the secrets of its URLs hidden."""
-    return re.sub(r"\w[\w+.-]*://[^\s,]+", lambda match: redact(match[0]), text)
 
 
 def last_source(root: Document, project: Project, package: str) -> Span:
@@ -327,6 +312,8 @@ def unrouted(
     needs: Needs, root: Document, context: Context, idle: frozenset[str]
 ) -> Iterator[tuple[str, Document, Span, str]]:
     """Yield package, place and message of family packages whose partner alone has a source."""
+    from torchpin.select.forks import Environment
+
     linux = needs.grid.system("linux")
     for unit in needs.units():
         for need in needs.declared(unit):
@@ -386,19 +373,18 @@ def source_of(root: Document, package: str) -> Span | None:
 
 def settled(root: Document, package: str, context: Context) -> bool:
     """True if the judges have spoken: the companion is known not to fit (other rules tell), or is
-    known to fit wherever it is selected."""
-    reasons = []
-    known = False
-    for way in ways_of(root, context):
-        for judged_set in way.sets:
-            one, torch = judged_set.of(package), judged_set.of("torch")
-            if one is None or torch is None or one.selection.status == "skipped":
-                continue
-            if one.selection.build is None or torch.selection.build is None:
-                continue
-            known = True
-            reasons += [reason.status for reason in one.beside_torch]
-    return known and ("unknown" not in reasons or FAILS in reasons or PARTLY in reasons)
+    known to fit wherever Linux gets it."""
+    sets = [one for way in ways_of(root, context) for one in way.sets]
+    linux = [one for one in sets if one.target.group.platform.startswith("linux")]
+    known: list[str] = []
+    for judged_set in linux or sets:
+        one, torch = judged_set.of(package), judged_set.of("torch")
+        if one is None or torch is None or one.selection.status == "skipped":
+            continue
+        if one.selection.build is None or torch.selection.build is None:
+            known.append(UNKNOWN)
+        known += [reason.status for reason in one.beside_torch]
+    return bool(known) and (FAILS in known or PARTLY in known or UNKNOWN not in known)
 
 
 RULES = (UndeclaredConflict, PackageNotRouted)

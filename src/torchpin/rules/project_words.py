@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from torchpin.documents.base import Document
 from torchpin.documents.project import Project, ProjectIndex, Source
 from torchpin.fleet.model import NodeGroup, Target
 from torchpin.rules.context import Context, Way
+from torchpin.rules.lock_stops import default_python, is_first
 from torchpin.rules.model import Finding
 from torchpin.rules.registry import Rule
 from torchpin.select.channels import index_kind
 from torchpin.select.environments import marker_holds
 from torchpin.select.model import IndexKind
+
+if TYPE_CHECKING:
+    from torchpin.select.uv_needs import Needs
 
 UV = "uv 0.13.9"
 UV_INDEX = "https://docs.astral.sh/uv/concepts/indexes/"
@@ -39,20 +43,6 @@ class ProjectRule(Rule):
     ) -> Iterator[Finding]:
         """Yield every place of a project file where the rule does not hold."""
         raise NotImplementedError
-
-
-def is_first(way: Way, context: Context, clients: tuple[str, ...]) -> bool:
-    """True for the first way in of a project that one of the clients installs."""
-    if way.install.root.kind != "pyproject" or way.install.client not in clients:
-        return False
-    return way is next(
-        one for one in ways_of(way.install.root, context) if one.install.client in clients
-    )
-
-
-def ways_of(root: Document, context: Context) -> list[Way]:
-    """Return the ways in of a project."""
-    return [one for one in context.ways if one.install.root.path == root.path]
 
 
 def kind_of_index(index: ProjectIndex, way: Way) -> IndexKind:
@@ -94,3 +84,12 @@ def only_pypi(way: Way) -> bool:
     """True if whatever has no source comes from PyPI."""
     kinds = {one.kind.kind for one in way.install.indexes if one.option != "--find-links"}
     return kinds == {"pypi"}
+
+
+def needs_of(way: Way, context: Context) -> Needs | None:
+    """Return what the parts of a uv project ask for; None if uv refuses the file."""
+    if way.install.client != "uv":
+        return None
+    from torchpin.select.uv_project import lock_of
+
+    return lock_of(way.install, context.catalog, default_python(way)).needs

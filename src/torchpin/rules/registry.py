@@ -62,10 +62,11 @@ class Rule:
         return (cls.__doc__ or "").strip().split("\n", 1)[0]
 
 
-def all_rules() -> tuple[Rule, ...]:
-    """Return one instance of every rule, by code."""
+def all_rules(*, projects: bool = True) -> tuple[Rule, ...]:
+    """Return one instance of every rule, by code; without those on projects where none is read."""
     from torchpin.rules import (  # imported here: a rule module imports this one
         companions,
+        dead_markers,
         drift,
         exists,
         family,
@@ -73,17 +74,19 @@ def all_rules() -> tuple[Rule, ...]:
         hardware,
         horizon,
         indexes,
-        project_markers,
-        project_routes,
-        projects,
         withdrawn,
     )
 
     rules: list[Rule] = []
-    modules = (
+    modules = [
         *(files, exists, withdrawn, hardware, family, companions),
-        *(indexes, projects, project_markers, project_routes, drift, horizon),
-    )
+        *(indexes, dead_markers, drift, horizon),
+    ]
+    if projects:
+        from torchpin.rules import locks, project_markers, project_routes
+        from torchpin.rules import projects as on_projects
+
+        modules += [on_projects, project_markers, project_routes, locks]
     for module in modules:
         rules += [rule() for rule in module.RULES]
     return tuple(sorted(rules, key=lambda rule: rule.code))

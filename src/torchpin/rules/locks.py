@@ -1,0 +1,485 @@
+"""TP5 on locks: does the lock say what the project says?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, NamedTuple
+
+from torchpin.catalog.model import FAMILY, WATCHED
+from torchpin.documents.base import Declaration, Document, Span, line_starts, position
+from torchpin.documents.project import ConflictItem, Lock, LockedPackage, Project
+from torchpin.documents.requirement import canonical
+from torchpin.evidence import MEASURED, PUBLISHED
+from torchpin.rules.context import Context, Way, base_name
+from torchpin.rules.model import WARNING, Because, Finding, Related
+from torchpin.rules.project_words import UV, ProjectRule, channel_of, needs_of
+from torchpin.select.channels import index_kind, redact
+
+LOCKING = "https://docs.astral.sh/uv/concepts/projects/sync/#automatic-lock-and-sync"
+POETRY_LOCK = "https://python-poetry.org/docs/cli/#check"
+_CHECK = {
+    "uv": "uv lock --check and uv sync --locked fail",
+    "poetry": "poetry install stops: pyproject.toml changed",
+    "pdm": "pdm lock --check fails",
+}
+PYTHONS = tuple(f"3.{minor}" for minor in range(20))
+
+
+class LockRule(ProjectRule):
+    """Base of the rules that compare a project with its lock."""
+
+    clients: ClassVar[tuple[str, ...]] = ("uv", "poetry", "pdm")
+
+    def examine(
+        self, root: Document, project: Project, way: Way, context: Context
+    ) -> Iterator[Finding]:
+        """Compare, where there is a lock that could be read."""
+        document = way.install.lock
+        if document is None or document.lock is None or not document.lock.complete:
+            return
+        if document.path != root.path:
+            yield from self.compare(root, project, document, document.lock, way, context)
+
+    def compare(
+        self,
+        root: Document,
+        project: Project,
+        document: Document,
+        lock: Lock,
+        way: Way,
+        context: Context,
+    ) -> Iterator[Finding]:
+        """Yield what the lock says otherwise than the project."""
+        raise NotImplementedError
+
+
+class LockOutOfDate(LockRule):
+    """The lock was made from other requirements than the project has now.
+
+    What it does: compares the requirements that ``uv.lock`` recorded with those of the project, the
+    supported Pythons, conflicts and index URLs; the digest in ``poetry.lock`` with that of the
+    project; in all locks the locked version with the project's requirement.
+
+    Why it is bad: ``uv sync --locked`` and ``poetry install`` stop; a plain ``uv sync`` locks anew
+    and may install another torch than the one in the lock.
+
+    Example: ``torch>=2.13`` in the project, a ``uv.lock`` that recorded ``torch>=2.11``.
+
+    Fix: make the lock anew: ``uv lock``, ``poetry lock``, ``pdm lock``.
+
+    Evidence: real uv and Poetry, tried with each such change.
+    """
+
+    code = "TP503"
+    name = "lock-out-of-date"
+    severity = WARNING
+
+    def compare(
+        self,
+        root: Document,
+        project: Project,
+        document: Document,
+        lock: Lock,
+        way: Way,
+        context: Context,
+    ) -> Iterator[Finding]:
+        """Yield what makes the lock out of date."""
+        told: set[str] = set()
+        if lock.tool == "uv":
+            for package, span, text in self.uv(root, project, document, lock, way, context):
+                told.add(package)
+                yield self.stale(root, span, text, document, lock, package or None)
+        elif lock.tool == "poetry" and lock.content_hash is not None:
+            fresh = poetry_hashes(root.text)
+            if fresh and lock.content_hash not in fresh:
+                at = document.text.find(lock.content_hash)
+                span = Span(max(at, 0), max(at, 0) + len(lock.content_hash))
+                text = "pyproject.toml has changed since this lock was made"
+                yield self.stale(document, span, text, document, lock, None)
+                return
+        for one, locked, version in outside(root, lock):
+            if one.name not in told:
+                told.add(one.name)
+                text = (
+                    f"the lock has {locked.name} {version}, "
+                    f"which {one.name}{one.specifier} leaves out"
+                )
+                yield self.stale(root, one.span, text, document, lock, one.name)
+
+    def stale(
+        self,
+        where: Document,
+        span: Span,
+        text: str,
+        document: Document,
+        lock: Lock,
+        package: str | None,
+    ) -> Finding:
+        """Return the finding at a place of the project, or of the lock."""
+        told = _CHECK.get(lock.tool, "the lock no longer belongs to the project")
+        related = [Related(document.path, 1, "the lock")] if where is not document else []
+        return self.finding(
+            where,
+            span,
+            f"{base_name(document.path)} is out of date: {text}",
+            package=package,
+            because=(
+                Because(told, MEASURED, UV)
+                if lock.tool == "uv"
+                else Because(told, PUBLISHED, POETRY_LOCK if lock.tool == "poetry" else LOCKING),
+            ),
+            related=related,
+        )
+
+    def uv(
+        self,
+        root: Document,
+        project: Project,
+        document: Document,
+        lock: Lock,
+        way: Way,
+        context: Context,
+    ) -> Iterator[tuple[str, Span, str]]:
+        """Yield package, place and message of what ``uv lock --check`` stops at."""
+        own = canonical(project.name)
+        members = {one.name for one in lock.packages if ":" in one.source}
+        if own and own not in members:
+            return  # the lock of something else
+        recorded = {
+            (one.package, scope_of(one.extra, one.group, one.kind), wanted(one.specifier))
+            for one in lock.manifest
+            if one.url is None and (one.by == own or one.kind)
+        }
+        for one in root.declarations:
+            if one.name not in WATCHED or one.url is not None or not comparable(one):
+                continue
+            if one.scope in ("constraint", "override") and lock.members:
+                continue  # of the workspace's root alone
+            have = {spec for name, scope, spec in recorded if (name, scope) == at(one)}
+            if wanted(one.specifier) in have:
+                continue
+            asks = f"{one.name}{one.specifier}"
+            if not have:
+                yield one.name, one.span, f"it was made before {asks} stood {where_of(one)}"
+                continue
+            was = " and ".join(sorted(f"{one.name}{spec}" for spec in have))
+            yield one.name, one.span, f"it was made for {was}, the project asks for {asks}"
+        if not way.install.siblings and not lock.members:
+            span = project.requires_python_span
+            if span is not None and pythons(project.requires_python) != pythons(
+                lock.requires_python
+            ):
+                text = f"it was made for Python {lock.requires_python}"
+                yield "", span, f"{text}, the project is for {project.requires_python}"
+            for one_set in project.conflicts:
+                if members_of(one_set.items) not in {members_of(s.items) for s in lock.conflicts}:
+                    yield "", one_set.span, "it does not know these conflicts"
+        yield from self.urls(root, project, lock, way, context)
+
+    def urls(
+        self, root: Document, project: Project, lock: Lock, way: Way, context: Context
+    ) -> Iterator[tuple[str, Span, str]]:
+        """Yield sources whose index has another URL now (another channel is TP504's)."""
+        needs = needs_of(way, context)
+        if needs is None:
+            return
+        own = canonical(project.name)
+        now: dict[str, set[str]] = {}
+        for unit in needs.units():
+            for need in needs.declared(unit):
+                if need.source is not None and unit[0] == own:
+                    now.setdefault(need.name, set()).add(bare(need.source.url))
+        for source in project.sources:
+            known = {
+                bare(one.index_url)
+                for one in lock.manifest
+                if one.package == source.package and one.index_url and one.by == own
+            }
+            urls = now.get(source.package, set())
+            if source.kind != "index" or not known or not urls or known == urls:
+                continue
+            kinds = {index_kind(url, dict(way.private)).channel for url in known}
+            if kinds != {index_kind(url, dict(way.private)).channel for url in urls}:
+                continue
+            told = " and ".join(sorted(redact(url) for url in known))
+            yield source.package, source.span, f"it was made with {told}"
+
+
+def scope_of(extra: str | None, group: str | None, kind: str) -> str:
+    """Return the scope of what a lock recorded, as declarations have it."""
+    if kind:
+        return kind
+    if group is not None:
+        return f"group:{canonical(group)}"
+    return f"extra:{canonical(extra)}" if extra is not None else ""
+
+
+def at(one: Declaration) -> tuple[str, str]:
+    """Return package and scope of a declaration, as ``scope_of`` writes it."""
+    kind, colon, part = one.scope.partition(":")
+    return one.name, f"{kind}{colon}{canonical(part)}" if part else kind
+
+
+def where_of(one: Declaration) -> str:
+    """Return where a declaration stands, for messages."""
+    return f"in {one.scope.replace(':', ' ')}" if one.scope else "in dependencies"
+
+
+def comparable(one: Declaration) -> bool:
+    """True for what a lock records of the project: no build requirements, nothing unreadable."""
+    kind = one.scope.partition(":")[0]
+    return one.valid and not one.from_variable and kind in (
+        "", "extra", "group", "constraint", "override"
+    )  # fmt: skip
+
+
+def wanted(specifier: str) -> str:
+    """Return a specifier in one spelling: ``>=2.0, <3`` and ``<3,>=2.0`` are the same."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.utils import canonicalize_version
+
+    try:
+        parsed = SpecifierSet(specifier)
+    except InvalidSpecifier:
+        return specifier
+    return ",".join(
+        sorted(
+            f"{one.operator}{canonicalize_version(one.version)}"
+            if one.operator not in ("~=", "===") and not one.version.endswith("*")
+            else f"{one.operator}{one.version}"
+            for one in parsed
+        )
+    )
+
+
+def pythons(specifier: str | None) -> tuple[bool, ...] | None:
+    """Return which minor versions of Python 3 a ``requires-python`` admits; None if unreadable."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        parsed = SpecifierSet(specifier or "")
+    except InvalidSpecifier:
+        return None
+    return tuple(
+        parsed.contains(version) or parsed.contains(f"{version}.99") for version in PYTHONS
+    )
+
+
+def members_of(items: tuple[ConflictItem, ...]) -> frozenset[tuple[str, str]]:
+    """Return a conflict set without the package, which a lock always names."""
+    return frozenset(
+        (kind, canonical(value))
+        for item in items
+        for kind in ("extra", "group")
+        if (value := getattr(item, kind)) is not None
+    )
+
+
+def bare(url: str) -> str:
+    """Return a URL without credentials, which locks leave out."""
+    scheme, sep, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{sep}{host.rpartition('@')[2]}{slash}{path}"
+
+
+def outside(root: Document, lock: Lock) -> Iterator[tuple[Declaration, LockedPackage, str]]:
+    """Yield declarations that no locked version of their package satisfies, with one of these."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    for one in root.declarations:
+        kind = one.scope.partition(":")[0]
+        if one.name not in WATCHED or one.url is not None or not one.valid or one.from_variable:
+            continue
+        if kind not in ("", "extra", "group"):
+            continue
+        locked = [package for package in lock.packages if package.name == one.name]
+        try:
+            parsed = SpecifierSet(one.specifier)
+            versions = [(package, Version(package.version)) for package in locked]
+        except (InvalidSpecifier, InvalidVersion):
+            continue
+        if versions and not any(parsed.contains(v, prereleases=True) for _, v in versions):
+            yield one, versions[-1][0], str(versions[-1][1])
+
+
+def poetry_hashes(text: str) -> tuple[str, ...]:
+    """Return the digests that releases of Poetry give a ``pyproject.toml``; empty if unknown.
+
+    SHA-256 over the JSON of ``[project]``'s Python, dependencies and extras, the dependency groups
+    (since Poetry 2.3), and the dependencies, sources, extras and groups of ``[tool.poetry]``; where
+    the first two are empty the last stands alone, with null for missing keys.
+    Source: ``poetry/packages/locker.py``, compared with the lock of Poetry 2.5.
+    """
+    from torchpin.documents.toml_view import read_toml
+
+    read = read_toml(text.encode("utf-8"))
+    if read.problem is not None:
+        return ()
+    data = read.data
+    project = data.get("project", {})
+    poetry = data.get("tool", {}).get("poetry", {})
+    keys = ("requires-python", "dependencies", "optional-dependencies")
+    standard = {key: project[key] for key in keys if project.get(key) is not None}
+    groups = data.get("dependency-groups", {})
+    found = [_digest(standard, groups, poetry), _digest(standard, {}, poetry)]
+    return tuple(dict.fromkeys(one for one in found if one is not None))
+
+
+def _digest(
+    standard: dict[str, object], groups: dict[str, object], poetry: dict[str, object]
+) -> str | None:
+    import hashlib
+    import json
+
+    own: dict[str, object] = {}
+    for key in ("dependencies", "source", "extras", "dev-dependencies", "group"):
+        if poetry.get(key) is not None or (key != "group" and not standard and not groups):
+            own[key] = poetry.get(key)
+    content: dict[str, object] = {}
+    if standard:
+        content["project"] = standard
+    if groups:
+        content["dependency-groups"] = groups
+    content = {**content, "tool": {"poetry": own}} if content else own
+    try:
+        text = json.dumps(content, sort_keys=True)
+    except TypeError:  # a date: Poetry stops at it
+        return None
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class LockFromOtherIndex(LockRule):
+    """The lock takes a package of the family from another index than the project names.
+
+    What it does: compares the registry of torch and its companions in the lock with the sources and
+    indexes of the project. Mirrors of one channel count as that channel.
+
+    Why it is bad: the lock installs another build than the project says, until somebody locks anew;
+    then all machines change at once.
+
+    Example: a source for cu126 in the project, ``registry = "…/whl/cu130"`` in ``uv.lock``.
+
+    Fix: make the lock anew.
+
+    Evidence: the two files.
+    """
+
+    code = "TP504"
+    name = "lock-from-other-index"
+    severity = WARNING
+
+    def compare(
+        self,
+        root: Document,
+        project: Project,
+        document: Document,
+        lock: Lock,
+        way: Way,
+        context: Context,
+    ) -> Iterator[Finding]:
+        """Yield locked builds from a channel that the project does not name."""
+        private = dict(way.private)
+        general = {
+            place_of(one.kind.kind, one.kind.channel)
+            for one in way.install.indexes
+            if one.option != "--find-links"
+        }
+        told: set[tuple[str, str]] = set()
+        for package in lock.packages:
+            if package.name not in FAMILY or ":" in package.source.partition("://")[0]:
+                continue
+            kind = index_kind(package.source, private)
+            place = place_of(kind.kind, kind.channel)
+            routed = routes_of(root, project, way, context, package.name)
+            if routed is None or place is None:
+                continue
+            allowed = {*routed.places, *(general if routed.open else ())}
+            if place in allowed or None in allowed or not allowed:
+                continue
+            span = package.source_span or package.version_span
+            if (package.name, place) in told:
+                continue
+            told.add((package.name, place))
+            names = " or ".join(sorted(one for one in allowed if one))
+            yield self.finding(
+                document,
+                span,
+                f"{package.name} {package.version} is locked from {place}, "
+                f"the project names {names}",
+                package=package.name,
+                because=(
+                    Because(
+                        f"the lock takes it from {redact(package.source) or 'the default index'}",
+                        PUBLISHED,
+                        base_name(document.path),
+                    ),
+                ),
+                related=related_sources(root, project, package.name),
+            )
+
+
+def place_of(kind: str, channel: str | None) -> str | None:
+    """Return where packages come from, for comparison; None if that is not known."""
+    if kind == "pypi":
+        return "PyPI"
+    return channel if kind == "channel" else None
+
+
+class Routes(NamedTuple):
+    """Where a package of a project may come from."""
+
+    places: frozenset[str]
+    """What its sources name."""
+    open: bool
+    """True if the indexes for all packages serve it, too."""
+
+
+def routes_of(
+    root: Document, project: Project, way: Way, context: Context, package: str
+) -> Routes | None:
+    """Return where the project says that a package comes from; None if it cannot be known."""
+    sources = [one for one in project.sources if one.package == package]
+    if any(one.kind != "index" for one in sources):
+        return None
+    if way.install.client == "uv":
+        return uv_routes(way, context, package)
+    channels = [channel_of(one, way) for one in sources]
+    places = frozenset(one for one in channels if one is not None)
+    if None in channels:
+        return None
+    declared = [one for one in root.declarations if one.name == package and one.scope != "build"]
+    return Routes(places, len(declared) > len(sources) or not sources)
+
+
+def uv_routes(way: Way, context: Context, package: str) -> Routes | None:
+    """Return the same for uv, by the sources that reach the requirements."""
+    needs = needs_of(way, context)
+    if needs is None:
+        return None
+    asked = [one for unit in needs.units() for one in needs.declared(unit)]
+    for some in (needs.constraints, needs.overrides):
+        asked += [one for ones in some.values() for one in ones]
+    asked = [one for one in asked if one.name == package]
+    places = [
+        place_of(one.source.kind.kind, one.source.kind.channel)
+        for one in asked
+        if one.source is not None
+    ]
+    if None in places or any(one.problem for one in asked):
+        return None
+    named = frozenset(one for one in places if one is not None)
+    return Routes(named, len(places) < len(asked) or not asked)
+
+
+def related_sources(root: Document, project: Project, package: str) -> tuple[Related, ...]:
+    """Return the sources of a package as related places."""
+    starts = line_starts(root.text)
+    return tuple(
+        Related(root.path, position(starts, one.span.start).line, f"{one.value} is named here")
+        for one in project.sources
+        if one.package == package
+    )
+
+
+RULES = (LockOutOfDate, LockFromOtherIndex)
