@@ -51,7 +51,7 @@ def main(argv: list[str]) -> int:
     if args.diff:
         from torchpin.cli.fix import run
 
-        args.prove = False
+        args.prove = args.relock = False
         return run(args)
     from torchpin import engine
 

@@ -59,14 +59,18 @@ def select(install: Install, target: Target, catalog: Facts) -> SelectedSet:
     """Return what the client of ``install`` would pick on ``target`` for every watched package.
 
     Packages that the install declares come in the order of declaration, torch last if only
-    another package needs it.
+    another package needs it. A lock beats its manifest.
     """
-    if install.root.kind == "pyproject" and install.client == "uv" and install.lock is None:
+    if install.lock is not None:
+        from torchpin.select.locked import select_locked
+
+        return select_locked(install, target, catalog, private=dict(install.private))
+    if install.root.kind == "pyproject" and install.client == "uv":
         from torchpin.select.uv_project import select_uv_project
 
         return select_uv_project(install, target, catalog)
     mixed = ""
-    if install.root.kind == "pyproject" and install.client == "poetry" and install.lock is None:
+    if install.root.kind == "pyproject" and install.client == "poetry":
         from torchpin.select.poetry_project import MIXED, routed
 
         one = routed(install, target)
