@@ -72,7 +72,7 @@ class Maker:
             if way.install.root.kind != "requirements":
                 return self._project(way, finding.code)
             if finding.code in INDEX:
-                fix = index_fix(way, self.context, self.policy)
+                fix = index_fix(way, self.context, self.policy, self._codes(way))
             elif finding.code == "TP402" and self._codes(way) == {"TP402"}:
                 fix = link_page_fix(way, self.context) or self._planned(number, way)
             else:

@@ -37,11 +37,12 @@ def plan_fix(way: Way, context: Context, policy: str, codes: Collection[str]) ->
     return Fix(DISPLAY, unserved_text(outcome)) if outcome.unserved else None
 
 
-def index_fix(way: Way, context: Context, policy: str) -> Fix | None:
+def index_fix(way: Way, context: Context, policy: str, codes: Collection[str]) -> Fix | None:
     """Return the fix of index lines that compete, shadow or replace: always unsafe.
 
     The one channel that the file names is what is meant: its builds are pinned with their labels,
-    and it becomes an additional index (pip) or one link page a package (uv).
+    and it becomes an additional index (pip) or one link page a package (uv). Where there are
+    findings for a plan to mend (``codes``), the channel is that of the plan.
     """
     channels = {index.kind.channel for index in way.install.indexes if index.kind.channel}
     if len(channels) != 1 or not family_declarations(way):
@@ -50,9 +51,14 @@ def index_fix(way: Way, context: Context, policy: str) -> Fix | None:
     if channel is None or kind_of_label(channel) is None:
         return None
     request = request_of(way, context, policy).request
-    request = request._replace(asked_channels=(channel,), current_channel=channel, pypi=False)
     if not request.targets:
         return None
+    if codes:
+        outcome = solve(request, context.catalog)
+        if len(outcome.plans) != 1 or outcome.plans[0].home == "pypi":
+            return None
+        channel = outcome.plans[0].channel
+    request = request._replace(asked_channels=(channel,), current_channel=channel, pypi=False)
     outcome = solve(request, context.catalog)
     if len(outcome.plans) != 1 or outcome.unserved:
         return None

@@ -13,6 +13,7 @@ from torchpin.documents.pins import exact_version
 from torchpin.fleet.model import Target
 from torchpin.resolve.model import Origin, Request, Want
 from torchpin.rules.context import Context, JudgedSet, Way
+from torchpin.select.environments import marker_holds
 from torchpin.select.model import Placed
 
 DEV = re.compile(r"\.dev\d+$")
@@ -32,7 +33,11 @@ def public_specifier(specifier: str) -> str:
 
 
 def family_declarations(way: Way) -> list[Placed]:
-    """Return the family's declarations (requirements first, then constraints) that apply."""
+    """Return the family's declarations (requirements first, then constraints) that apply.
+
+    What the markers of a line keep from every target is not of this fleet: it neither binds the
+    plan nor is it changed.
+    """
     applied = {
         one.selection.placed
         for judged_set in way.sets
@@ -45,7 +50,13 @@ def family_declarations(way: Way) -> list[Placed]:
         if placed.declaration.name in FAMILY
     ]
     names = {placed.declaration.name for placed in applied}
-    return [placed for placed in found if placed.declaration.name in names]
+    targets = [judged_set.target for judged_set in way.sets]
+    return [
+        placed
+        for placed in found
+        if placed.declaration.name in names
+        and any(marker_holds(placed.declaration.marker, target) is not False for target in targets)
+    ]
 
 
 def origin_of(placed: Placed) -> Origin:

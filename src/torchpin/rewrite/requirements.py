@@ -24,6 +24,7 @@ from torchpin.select.environments import marker_holds
 from torchpin.select.model import Placed, PlacedIndex
 
 CHANNEL_IN_URL = re.compile(r"(/whl/)(?:nightly/|test/)?[A-Za-z0-9.]+(?=/|$)")
+OPERATOR = re.compile(r"[<>=!~]+([ \t]*)")
 OPEN = re.compile(r"^\s*(>|!=|$)|~=\s*\d+\.\d+\s*$")
 
 
@@ -74,6 +75,10 @@ def replacing_drafts(way: Way, plan: Plan, catalog: Catalog) -> Iterator[Draft]:
             written = index.document.text[option:end]
             separator = "=" if written.rstrip().endswith("=") else " "
             edits.append((index.document, Edit(Span(option, end), f"--extra-index-url{separator}")))
+        url = index.document.text[index.line.url_span.start : index.line.url_span.end]
+        if index.kind.channel != plan.channel:
+            new = CHANNEL_IN_URL.sub(rf"\g<1>{plan.channel}", url, count=1)
+            edits.append((index.document, Edit(index.line.url_span, new)))
     yield draft(edits, pins, pinned=True)
 
 
@@ -329,8 +334,11 @@ def pin_text(
     document: Document, declaration: Declaration, version: str
 ) -> list[tuple[Document, Edit]]:
     """Return the edit that makes a declaration ``==version``."""
-    if declaration.specifier_span is not None:
-        return [(document, Edit(declaration.specifier_span, f"=={version}"))]
+    span = declaration.specifier_span
+    if span is not None:
+        written = OPERATOR.match(document.text, span.start, span.end)
+        blank = written.group(1) if written else ""
+        return [(document, Edit(span, f"=={blank}{version}"))]
     at = after_name(document, declaration)
     return [(document, Edit(Span(at, at), f"=={version}"))]
 
