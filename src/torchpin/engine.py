@@ -319,6 +319,25 @@ def suppressed(finding: Finding, options: Options, settings: Settings) -> bool:
     return any(one.covers(finding.code, line) for one in suppressions(finding.document))
 
 
+def unknown_codes(documents: Iterable[Document]) -> tuple[str, ...]:
+    """Return a note for each code in a silencing comment that no rule has: it silences nothing."""
+    from torchpin.documents.suppressions import suppressions
+
+    found = [
+        (f"{document.path}:{one.line}", code)
+        for document in documents
+        if document.comments
+        for one in suppressions(document)
+        for code in one.codes
+    ]
+    known = [rule.code for rule in all_rules()] if found else []
+    return tuple(
+        f"{place}: no rule begins with {code!r}: it silences nothing"
+        for place, code in found
+        if not any(rule.startswith(code) for rule in known)
+    )
+
+
 def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: bool) -> Report:
     """Run the rules and gather the report."""
     context = stages.context
@@ -337,6 +356,7 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
         for judged_set in way.sets
         for one in judged_set.judged
     )
+    notes = (*notes, *unknown_codes(stages.documents))
     if not context.declared:
         notes = (
             *notes,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from torchpin.documents.requirements import read_requirements
 from torchpin.documents.suppressions import Suppression, suppressions
 
@@ -52,3 +54,24 @@ def test_what_is_no_suppression() -> None:
 
 def test_crlf_and_odd_line_breaks() -> None:
     assert covered("a\r\n# torchpin: ignore[TP1]\r\ntorch\r\n", "TP101") == [3]
+
+
+@pytest.mark.parametrize(
+    ("comment", "codes", "reason"),
+    [
+        ("ignore TP201", ("TP201",), ""),
+        ("ignore TP201 old cluster", ("TP201",), "old cluster"),
+        ("ignore: tp201, TP3", ("TP201", "TP3"), ""),
+        ("ignore TP201 TP203: we know", ("TP201", "TP203"), ": we know"),
+        ("ignore-file TP4", ("TP4",), ""),
+        ("ignore[TP201] TP203 is another matter", ("TP201",), "TP203 is another matter"),
+        ("ignore because of TP201", (), "because of TP201"),
+        ("ignore TP2010", (), "TP2010"),
+    ],
+)
+def test_codes_without_brackets_are_meant(
+    comment: str, codes: tuple[str, ...], reason: str
+) -> None:
+    """Not every code: who names one does not want to silence the others."""
+    (one,) = read(f"torch # torchpin: {comment}\n")
+    assert (one.codes, one.reason) == (codes, reason)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.report.report_samples import TEXT, document, finding, view
+from tests.report.report_samples import TEXT, build, document, finding, target, view
 
 from torchpin.documents.base import Span
 from torchpin.report import concise, diff, statistics, text
@@ -189,3 +189,21 @@ def test_a_diff_keeps_line_ends_and_says_where_the_last_one_is_missing() -> None
     )
     assert diff.render("r.txt", TEXT, TEXT, PLAIN) == ""
     assert "s3cret" not in diff.render("r.txt", TEXT, TEXT.replace("numpy", "scipy"), PLAIN)
+
+
+def test_show_says_a_reason_once() -> None:
+    """Two GPUs of a group have one driver: what it is too old for is told once."""
+    from torchpin.judge.model import Reason, Verdict
+    from torchpin.report import tables
+    from torchpin.select.model import Selection
+
+    old = Reason("driver", "fails", "driver 550 is too old", "published", "NVIDIA")
+    gpus = [
+        Reason("kernels", "runs", f"{name} runs its kernels", "measured", "wheel")
+        for name in ("Tesla V100", "A100")
+    ]
+    verdict = Verdict("fails", (gpus[0], old, gpus[1], old), ("torch kernels",))
+    chosen = Selection("torch", None, None, target(), "selected", build(), None, None, "why")
+    shown = tables.show(((chosen, verdict),), PLAIN)
+    assert shown.count("driver 550 is too old") == 1
+    assert all(reason.text in shown for reason in gpus)

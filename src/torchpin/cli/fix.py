@@ -40,7 +40,8 @@ def parser() -> Parser:
     made.add_argument(
         "--unsafe-fixes",
         action="store_true",
-        help="also fixes that move the installed torch version or add an index",
+        help="also fixes that move the torch version, put a GPU build in the place of\n"
+        "a CPU build, or rest on a guess",
     )
     made.add_argument(
         "--prove",

@@ -2,7 +2,8 @@
 
 Behind a requirement it holds for that logical line, on a line of its own for the next one;
 ``# torchpin: ignore-file[TP…]`` holds for the whole file. A code may be a prefix (``TP3``: all
-of that family); without brackets every code is meant.
+of that family). ``ignore TP201 reason`` means the same: codes that come first count without
+brackets. Without any code every code is meant.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from torchpin.documents.lines import logical_lines
 
 _COMMENT = re.compile(
     r"#[ \t]*torchpin[ \t]*:[ \t]*ignore(?P<file>-file)?(?![\w-])[ \t]*"
-    r"(?:\[(?P<codes>[^\[\]]*)\])?[ \t:-]*(?P<reason>.*)",
+    r"(?:\[(?P<codes>[^\[\]]*)\])?[ \t:-]*"
+    r"(?P<bare>(?:TP[0-9]{1,3}\b[ \t,]*)*)(?P<reason>.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _SEPARATOR = re.compile(r"[\s,]+")
@@ -66,7 +68,8 @@ def suppressions(document: Document) -> tuple[Suppression, ...]:
         match = _COMMENT.match(text[logical.comment.start : logical.comment.end])
         if match is None:
             continue
-        codes = tuple(code for code in _SEPARATOR.split((match["codes"] or "").upper()) if code)
+        named = match["codes"] if match["codes"] is not None else match["bare"]
+        codes = tuple(code for code in _SEPARATOR.split(named.upper()) if code)
         if match["codes"] is not None and not codes:
             continue  # ``ignore[]`` names nothing
         alone = not logical.text
@@ -80,7 +83,9 @@ def suppressions(document: Document) -> tuple[Suppression, ...]:
                 0 if alone else last,
                 whole_file,
                 position(starts, logical.comment.start).line,
-                match["reason"].strip(),
+                (
+                    match["reason"] if named == match["bare"] else match["bare"] + match["reason"]
+                ).strip(),
                 logical.comment,
             )
         )

@@ -70,7 +70,9 @@ def _selection(
     elif selection.because:
         lines.append(f"    {clean(selection.because)}")
     if verdict is not None:
-        lines += [f"    {clean(reason.text)} [{reason.evidence}]" for reason in verdict.reasons]
+        lines += unique(
+            f"    {clean(reason.text)} [{reason.evidence}]" for reason in verdict.reasons
+        )
     return lines
 
 
