@@ -74,7 +74,7 @@ def test_rules_are_documented(rule: Rule) -> None:
     assert rule.severity in SEVERITIES
     text = type(rule).__doc__ or ""
     heads = re.findall(
-        r"^    (What it does|Why it is bad|Why it matters|Example|Fix|Evidence):", text, re.M
+        r"^ *(What it does|Why it is bad|Why it matters|Example|Fix|Evidence):", text, re.M
     )
     assert [head.split(" ")[0] for head in heads] == ["What", "Why", "Example", "Fix", "Evidence"]
     assert len(rule.summary()) <= 100
