@@ -81,8 +81,8 @@ def ensure_source(toml: TomlText, document: Document, channel: str) -> str:
         item = f'{{ name = "{name}", url = {url}, priority = "explicit" }}'
         toml.append_item((*POETRY, "source"), item)
         return name
-    lines = ["[[tool.poetry.source]]", f'name = "{name}"', f"url = {url}", 'priority = "explicit"']
-    toml.append_table(lines, (*POETRY, "source"))
+    entries = {"name": text_of(name), "url": url, "priority": text_of("explicit")}
+    toml.append_table(entries, (*POETRY, "source"))
     return name
 
 

@@ -9,11 +9,15 @@ TOML libraries are not used: several shapes come out corrupt, and line ends chan
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from torchpin.documents.base import Edit, Span, apply_edits
 from torchpin.documents.toml_spans import Header, Node, Spans, scan
+from torchpin.documents.toml_view import read_toml
 
+GAPS = re.compile(r"(?:\s|#[^\n]*)*")
+"""Blanks, line ends and comments."""
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -28,20 +32,38 @@ class TomlText:
         self.text = text
         self.newline = newline
         self.spans: Spans = scan(text)
+        self.data: dict[str, Any] = parsed(text)
 
     def apply(self, edits: Sequence[Edit]) -> None:
-        """Make edits and scan the new text.
+        """Make edits and scan the new text; where they are refused the text stays.
 
         Raises:
-            ShapeError: the result is no TOML.
+            ShapeError: edits overlap, or the result is no TOML.
         """
         if not edits:
             return
-        self.text = apply_edits(self.text, tuple(edits))
         try:
-            self.spans = scan(self.text)
+            text = apply_edits(self.text, tuple(edits))
+            spans, data = scan(text), parsed(text)
         except ValueError as error:
             raise ShapeError(f"the edit would break the file: {error}") from error
+        self.text, self.spans, self.data = text, spans, data
+
+    def _meant(self, edit: Callable[[], None], path: Sequence[str | int], value: object) -> None:
+        """Make an edit after which ``path`` has ``value`` and nothing else has changed.
+
+        Raises:
+            ShapeError: the edit cannot be made, or would mean something else; the text stays.
+        """
+        before = self.text, self.spans, self.data
+        expected = with_value(self.data, path, value)
+        try:
+            edit()
+            if self.data != expected:
+                raise ShapeError("the edit would change more than it says")
+        except ShapeError:
+            self.text, self.spans, self.data = before
+            raise
 
     # -- looking
 
@@ -65,6 +87,9 @@ class TomlText:
         Raises:
             ShapeError: the table is made in a way that cannot be extended.
         """
+        self._meant(lambda: self._set_key(path, key, value), (*path, key), value_of(value))
+
+    def _set_key(self, path: tuple[str, ...], key: str, value: str) -> None:
         node = self.spans.find(*path)
         have = node.child(key) if node is not None else None
         if have is not None and have.start >= 0 and have.kind not in ("table", "tables"):
@@ -83,9 +108,21 @@ class TomlText:
         elif node is not None and node.kind == "tables":
             raise ShapeError(f"{'.'.join(path)} is an array of tables")
         else:
-            self.append_table([f"[{dotted(path)}]", line], path)
+            self._append_table([f"[{dotted(path)}]", line], path)
 
-    def append_table(self, lines: list[str], path: tuple[str, ...]) -> None:
+    def append_table(self, entries: Mapping[str, str], path: tuple[str, ...]) -> None:
+        """Append ``[[path]]`` with keys and values (TOML text) to an array of tables.
+
+        Raises:
+            ShapeError: the array is written in a way that cannot be extended.
+        """
+        node = self.spans.find(*path)
+        number = len(node.items or ()) if node is not None else 0
+        lines = [f"[[{dotted(path)}]]", *(f"{quoted(k)} = {v}" for k, v in entries.items())]
+        value = {key: value_of(text) for key, text in entries.items()}
+        self._meant(lambda: self._append_table(lines, path), (*path, number), value)
+
+    def _append_table(self, lines: list[str], path: tuple[str, ...]) -> None:
         """Insert a new table behind the tables that it belongs to, else at the end."""
         parent = path[:-1]
         at = None
@@ -111,38 +148,51 @@ class TomlText:
         Raises:
             ShapeError: there is no such array.
         """
+        found = self.spans.find(*path)
+        number = len(found.items or ()) if found is not None else 0
+        self._meant(lambda: self._append_item(path, item), (*path, number), value_of(item))
+
+    def _append_item(self, path: tuple[str | int, ...], item: str) -> None:
         node = self.spans.find(*path)
         if node is None or node.kind != "array" or node.inner is None:
             raise ShapeError(f"{'.'.join(map(str, path))} is no array")
         items = node.items or []
         if not items:
-            self.apply([Edit(node.inner, item)])
+            self._first_item(node.inner, item)
             return
         last = items[-1]
-        tail = self.text[last.end : node.inner.end]
-        comma = re.match(r"\s*,", tail)
         line_start = max(self.text.rfind("\n", 0, last.start), self.text.rfind("\r", 0, last.start))
         lead = self.text[line_start + 1 : last.start]
-        if lead.strip() == "" and line_start >= node.start:
-            separator = self.newline + lead
-            at = last.end + (comma.end() if comma else 0)
-            if not comma:
-                self.apply([Edit(Span(at, at), ",")])
-                node = self.spans.find(*path)
-                assert node is not None
-                assert node.items
-                at = node.items[-1].end + 1
-            at = self._line_end(at, node)
-            self.apply([Edit(Span(at, at), f"{separator}{item},")])
+        if lead.strip() or line_start < node.start:
+            self.apply([Edit(Span(last.end, last.end), f", {item}")])
             return
-        at = last.end
-        self.apply([Edit(Span(at, at), f", {item}")])
+        edits: list[Edit] = []
+        comma = GAPS.match(self.text, last.end, node.inner.end)
+        at = comma.end() if comma is not None else last.end
+        if not self.text.startswith(",", at):
+            edits.append(Edit(Span(last.end, last.end), ","))
+            at = last.end
+        else:
+            at += 1
+        at = self._line_end(at)
+        if edits and at == last.end:
+            edits = [Edit(Span(at, at), f",{self.newline}{lead}{item},")]
+        else:
+            edits.append(Edit(Span(at, at), f"{self.newline}{lead}{item},"))
+        self.apply(edits)
 
-    def _line_end(self, at: int, node: Node) -> int:
-        """Return the end of the line that ``at`` is on, comment included, inside of the array."""
-        match = re.compile(r"[ \t]*(#[^\r\n]*)?").match(self.text, at)
-        end = match.end() if match else at
-        return end if match and match.group(1) else at
+    def _first_item(self, inner: Span, item: str) -> None:
+        inside = self.text[inner.start : inner.end]
+        if "#" in inside:
+            at = inner.start + max(inside.rfind("\n"), inside.rfind("\r")) + 1
+            self.apply([Edit(Span(at, at), f"    {item},{self.newline}")])
+        else:
+            self.apply([Edit(Span(inner.start, inner.start), item)])
+
+    def _line_end(self, at: int) -> int:
+        """Return the end of the comment that follows on the line, ``at`` if there is none."""
+        match = re.compile(r"[ \t]*#[^\r\n]*").match(self.text, at)
+        return match.end() if match else at
 
     def _line(self, at: int, line: str) -> Edit:
         before = "" if at == 0 or self.text[at - 1] in "\r\n" else self.newline
@@ -204,6 +254,43 @@ class TomlText:
         )
         text = f"[{dotted(path)}]{self.newline}{quoted(key)} = {value}{self.newline}{self.newline}"
         self.apply([Edit(Span(start + 1, start + 1), text)])
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Return the value of a TOML text.
+
+    Raises:
+        ValueError: it is no TOML.
+    """
+    read = read_toml(text.encode("utf-8"))
+    if read.problem is not None:
+        raise ValueError(read.problem.message)
+    return read.data
+
+
+def value_of(text: str) -> object:
+    """Return the value that a TOML text of one value means.
+
+    Raises:
+        ShapeError: it means none.
+    """
+    try:
+        return parsed(f"value = {text}\n")["value"]
+    except ValueError as error:
+        raise ShapeError(f"{text!r} is no TOML value") from error
+
+
+def with_value(data: Any, path: Sequence[str | int], value: object) -> Any:
+    """Return parsed TOML with one value put in or replaced; tables on the way come into being."""
+    if not path:
+        return value
+    step, rest = path[0], path[1:]
+    if isinstance(step, int):
+        items = list(data) if isinstance(data, list) else []
+        below = items[step] if step < len(items) else None
+        return [*items[:step], with_value(below, rest, value), *items[step + 1 :]]
+    table = data if isinstance(data, dict) else {}
+    return {**table, step: with_value(table.get(step), rest, value)}
 
 
 def quoted(key: str) -> str:

@@ -52,13 +52,8 @@ def ensure_index(toml: TomlText, project: Project, channel: str) -> str:
         entry = f'{{ name = "{name}", url = {text_of(channel_url(channel))}, explicit = true }}'
         toml.append_item((*UV, "index"), entry)
         return name
-    lines = [
-        "[[tool.uv.index]]",
-        f'name = "{name}"',
-        f"url = {text_of(channel_url(channel))}",
-        "explicit = true",
-    ]
-    toml.append_table(lines, (*UV, "index"))
+    entries = {"name": text_of(name), "url": text_of(channel_url(channel)), "explicit": "true"}
+    toml.append_table(entries, (*UV, "index"))
     return name
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchpin.catalog.model import WATCHED
 from torchpin.documents.base import Document, Edit, apply_edits
 from torchpin.documents.pyproject import read_pyproject
 from torchpin.documents.toml_view import read_toml
@@ -39,9 +40,20 @@ def check_project_edit(before: Document, after_text: str, edits: tuple[Edit, ...
     after = read_pyproject(before.path, data)
     if len(after.problems) > len(before.problems):
         raise RewriteError(f"not edited: {after.problems[-1].message}", path=before.path)
+    if asked_of_others(before) != asked_of_others(after):
+        raise RewriteError("not edited: another dependency would change", path=before.path)
     if rest_of(before.text) != rest_of(after_text):
         raise RewriteError("not edited: another part of the file would change", path=before.path)
     return after
+
+
+def asked_of_others(document: Document) -> list[tuple[str, ...]]:
+    """Return everything that is asked for outside the family and its internals, in order."""
+    return [
+        (one.name, one.specifier, one.marker or "", one.scope, one.url or "", *one.extras)
+        for one in document.declarations
+        if one.name not in WATCHED and not one.name.startswith(("nvidia-", "cuda-"))
+    ]
 
 
 def rest_of(text: str) -> dict[str, Any]:
