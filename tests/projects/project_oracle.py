@@ -268,6 +268,23 @@ class ProjectOracle:
             ways = (*ways, both)
         return ways
 
+    def installed(self, lock: str, case: ProjectCase, name: str, where: Where) -> list[str]:
+        """Return what a lock installs as words: ``torch==2.13.0+cu126@cu126``.
+
+        ``!`` at the end: the lock has no wheel for the target. ``name`` is that of an install,
+        ``plain`` for the one without.
+        """
+        install = next(i for i in self.installs(case) if (i.name or "plain") == name)
+        said = self.said(parse(lock), install, where)
+        assert not isinstance(said, str)
+        words = []
+        for package in (p for p in FAMILY if p in said):
+            picked = said[package].picked
+            assert picked is not None
+            missing = "" if said[package].fits else "!"
+            words.append(f"{package}=={picked.version}@{picked.home}{missing}")
+        return words
+
     def judge(self, case: ProjectCase, lock: str | None, log: str) -> Compared:
         """Compare a lock with the prediction in every environment."""
         data = parse(lock) if lock is not None else None

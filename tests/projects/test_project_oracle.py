@@ -1,0 +1,113 @@
+"""Real ``uv lock`` puts into every fork what ``select_uv_project`` predicts.
+
+``pytest tests/projects -m oracle --oracle-cases 5000`` for more; the seed of the fresh cases is
+printed and can be given back with ``--oracle-seed``. A disagreement becomes a file in ``cases/``.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.clients.runners import Where
+from tests.projects.generate_projects import ProjectCase, case_of
+from tests.projects.project_oracle import (
+    ERROR,
+    Compared,
+    ProjectOracle,
+    possible_pythons,
+    shrink,
+)
+
+pytestmark = [pytest.mark.clients, pytest.mark.oracle]
+
+SEED = 20261201
+SAMPLE, FULL = 60, 600
+"""Generated projects of an ordinary run, and where the oracle alone is asked for."""
+FRESH = 0.2
+"""Share of the cases whose seed is new each time."""
+SHOWN = 3
+CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
+
+
+def generated(request: pytest.FixtureRequest, share: float = 1.0) -> list[ProjectCase]:
+    """Return the cases to run; the last fifth has a fresh seed, which is printed."""
+    config = request.config
+    alone = config.getoption("markexpr") == "oracle"
+    count = int((config.getoption("--oracle-cases") or (FULL if alone else SAMPLE)) * share)
+    fresh: int = config.getoption("--oracle-seed") or int(time.time())
+    new, pythons = int(count * FRESH), possible_pythons()
+    cases = [case_of(SEED, n, pythons) for n in range(count - new)]
+    cases += [case_of(fresh, n, pythons) for n in range(new)]
+    print(f"\nuv projects: {count} cases, the last {new} with --oracle-seed {fresh}")
+    return cases
+
+
+def told(found: list[Compared]) -> list[Compared]:
+    """Print how many cases of which kinds agreed, and return those that do not."""
+    kinds: Counter[str] = Counter()
+    wrong = []
+    for one in found:
+        if one.unknown:
+            kinds[f"{one.case.kind} not predicted"] += 1
+        elif one.differences:
+            wrong.append(one)
+        else:
+            kinds[f"{one.case.kind} {'locked' if one.locked else 'stopped'}"] += 1
+    environments = sum(one.environments for one in found)
+    summary = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
+    print(f"uv projects agree in {environments} environments: {summary}")
+    return wrong
+
+
+def report(wrong: list[Compared], oracle: ProjectOracle) -> str:
+    """Return the first disagreements as small as they can be made."""
+
+    def fails(case: ProjectCase) -> bool:
+        again = oracle.compare(case)
+        return bool(again.differences) and not again.unknown
+
+    small = [oracle.compare(shrink(one.case, fails)).text for one in wrong[:SHOWN]]
+    return f"{len(wrong)} disagreements\n" + "\n".join(small)
+
+
+def test_prediction_is_the_lock(recorded: ProjectOracle, request: pytest.FixtureRequest) -> None:
+    """On closed facts, where nothing but the algorithm can be wrong."""
+    found = list(recorded.compare_all(generated(request)))
+    wrong = told(found)
+    assert not wrong, report(wrong, recorded)
+    assert sum(bool(one.unknown) for one in found) < 0.05 * len(found)
+    assert sum(one.locked for one in found) > 0.4 * len(found)
+
+
+def test_shipped_catalog_predicts_the_lock(
+    shipped: ProjectOracle, request: pytest.FixtureRequest
+) -> None:
+    """With the catalog as shipped, on an index that serves all of it."""
+    found = list(shipped.compare_all(generated(request, 0.25)))
+    wrong = told(found)
+    assert not wrong, report(wrong, shipped)
+    assert sum(bool(one.unknown) for one in found) < 0.4 * len(found)
+
+
+@pytest.mark.parametrize("path", CASES, ids=[path.stem for path in CASES])
+def test_kept_project(recorded: ProjectOracle, path: Path) -> None:
+    """Cases worth keeping: ``why``, the project, and what uv locks or ``error``."""
+    data = json.loads(path.read_text("utf-8"))
+    case = ProjectCase("\n".join(data["project"]) + "\n")
+    compared = recorded.compare(case)
+    assert not compared.differences, compared.text
+    assert not compared.unknown, compared.unknown
+    if data["locks"] == ERROR:
+        assert not compared.locked
+        assert data["says"] in compared.log.replace(recorded.stub.base, "$B")
+        return
+    lock, log = recorded.lock(case)
+    assert lock is not None, log
+    for line in data["locks"]:
+        name, platform, python, *builds = line.split()
+        said = recorded.installed(lock, case, name, Where(python, platform))
+        assert said == builds, line
