@@ -42,7 +42,11 @@ class CompanionNoKernel(Rule):
             torch = judged_set.of("torch")
             if torch is None or torch.selection.build is None or torch.verdict is None:
                 continue
-            torch_bad = {reason.gpu for reason in torch.verdict.reasons if reason.status == FAILS}
+            torch_bad = {
+                reason.gpu
+                for reason in torch.verdict.reasons
+                if reason.status == FAILS or reason.lacks
+            }
             for one in judged_set.judged:
                 build = one.selection.build
                 if one is torch or one.verdict is None or build is None:

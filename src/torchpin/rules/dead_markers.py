@@ -61,7 +61,7 @@ def dead_comparisons(text: str, start: int, end: int) -> Iterator[Dead]:
         group = "" if match["name"] else "2"
         name, written = match[f"name{group}"], match[f"value{group}"]
         found = right_value(name, written, marker)
-        if found is None:
+        if found is None or (found and stands(name, found, marker)):
             continue
         at = match.start(f"value{group}")
         yield Dead(
@@ -72,6 +72,14 @@ def dead_comparisons(text: str, start: int, end: int) -> Iterator[Dead]:
             found or None,
             match[f"op{group}"] == "!=",
         )
+
+
+def stands(name: str, value: str, marker: str) -> bool:
+    """True if the right value stands beside the wrong one: ``… == 'linux' or … == 'linux2'``."""
+    quoted = rf"['\"]{re.escape(value)}['\"]"
+    return (
+        re.search(rf"{name}\s*[=!]==?\s*{quoted}|{quoted}\s*[=!]==?\s*{name}", marker) is not None
+    )
 
 
 def right_value(name: str, written: str, marker: str) -> str | None:

@@ -254,9 +254,9 @@ class CompanionMismatch(MisfitRule):
         for one in judged_set.judged:
             if one is torch or (one.selection.build and torch.selection.build):
                 continue
-            version = exact_public(one)
-            if version is None:
-                continue
+            version, label = exact_public(one), pinned_label(one)
+            if version is None or (label and kind_of_label(label) is None):
+                continue  # no pin, or a vendor's own build
             for build in context.catalog.find(one.selection.package, version=version):
                 if build.evidence not in PROOF or not build.requires_torch:
                     continue

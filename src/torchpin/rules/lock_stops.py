@@ -86,13 +86,21 @@ def refusals(way: Way, context: Context) -> Iterator[tuple[Document, Span, str]]
     if not is_first(way, context, ("uv",)):
         return
     root = way.install.root
+    text = conflict_of(way, context)
+    if text and not re.search(INDEX_CONFLICT, text) and not text.startswith(NO_SOLUTION):
+        yield root, refusal_place(root, text), f"uv stops: {hidden(text)}"
     for other in ways_of(root, context):
         for judged_set in other.sets:
-            text = judged_set.chosen.conflict
-            if text is None or re.search(INDEX_CONFLICT, text) or text.startswith(NO_SOLUTION):
-                continue
-            place = clash_place(other, root) if text.endswith(CLASH) else refusal_place(root, text)
-            yield root, place, f"uv stops: {hidden(text)}"
+            clash = judged_set.chosen.conflict or ""
+            if clash.endswith(CLASH):
+                yield root, clash_place(other, root), f"uv stops: {hidden(clash)}"
+
+
+def conflict_of(way: Way, context: Context) -> str:
+    """Return why ``uv lock`` stops at a project, whatever its lock says; ``""`` if it does not."""
+    from torchpin.select.uv_project import lock_of
+
+    return lock_of(way.install, context.catalog, default_python(way)).conflict or ""
 
 
 def clash_place(way: Way, root: Document) -> Span:

@@ -14,7 +14,7 @@ from torchpin.documents.requirement import canonical
 from torchpin.evidence import MEASURED, PUBLISHED
 from torchpin.judge.model import FAILS, PARTLY, UNKNOWN
 from torchpin.rules.context import Context, Way
-from torchpin.rules.lock_stops import INDEX_CONFLICT, hidden, ways_of
+from torchpin.rules.lock_stops import INDEX_CONFLICT, conflict_of, hidden, ways_of
 from torchpin.rules.model import ERROR, WARNING, Because, Finding
 from torchpin.rules.project_words import (
     LINUX,
@@ -67,23 +67,20 @@ class UndeclaredConflict(ProjectRule):
         self, root: Document, project: Project, way: Way, context: Context
     ) -> Iterator[Finding]:
         """Yield sources at which uv stops, else those that reach too far."""
-        told = False
-        for one in ways_of(root, context):
-            for judged_set in one.sets:
-                conflict = judged_set.chosen.conflict or ""
-                match = re.search(INDEX_CONFLICT, conflict)
-                if match is None:
-                    continue
-                told = True
-                yield self.finding(
-                    root,
-                    last_source(root, project, match["package"] or match["routed"]),
-                    f"uv lock stops: {hidden(conflict)}",
-                    severity=ERROR,
-                    package=match["package"] or match["routed"],
-                    because=(Because("uv stops at such sources", MEASURED, UV),),
-                )
-        needs = None if told else needs_of(way, context)
+        conflict = conflict_of(way, context)
+        match = re.search(INDEX_CONFLICT, conflict)
+        if match is not None:
+            package = match["package"] or match["routed"]
+            yield self.finding(
+                root,
+                last_source(root, project, package),
+                f"uv lock stops: {hidden(conflict)}",
+                severity=ERROR,
+                package=package,
+                because=(Because("uv stops at such sources", MEASURED, UV),),
+            )
+            return
+        needs = needs_of(way, context)
         if needs is not None:
             yield from self.silent(root, project, needs)
 

@@ -67,6 +67,7 @@ def all_rules(*, projects: bool = True) -> tuple[Rule, ...]:
     from torchpin.rules import (  # imported here: a rule module imports this one
         companions,
         dead_markers,
+        disagree,
         drift,
         exists,
         family,
@@ -80,7 +81,7 @@ def all_rules(*, projects: bool = True) -> tuple[Rule, ...]:
     rules: list[Rule] = []
     modules = [
         *(files, exists, withdrawn, hardware, family, companions),
-        *(indexes, dead_markers, drift, horizon),
+        *(indexes, dead_markers, drift, disagree, horizon),
     ]
     if projects:
         from torchpin.rules import locks, project_markers, project_routes

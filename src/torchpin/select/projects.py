@@ -44,12 +44,15 @@ def project_installs(
     who = client or client_of(project, lock)
     default = expand_groups(project, project.default_groups) if who in _CLIENTS else ()
     ways: list[tuple[str | None, tuple[str, ...], tuple[str, ...]]] = [(None, (), default)]
-    ways += [(f"extra:{extra}", (extra,), default) for extra in project.extras]
-    ways += [
-        (f"group:{group}", (), _joined(default, expand_groups(project, (group,))))
-        for group in project.groups
-        if group not in default
-    ]
+    for extra in project.extras:
+        ways.append((f"extra:{extra}", (extra,), _beside(project, default, extra=extra)))
+    for group in project.groups:
+        if group not in default:
+            own = expand_groups(project, (group,))
+            beside = default
+            for one in own:
+                beside = _beside(project, beside, group=one)
+            ways.append((f"group:{group}", (), _joined(beside, own)))
     indexes = project_indexes(root, who, private or {}, extra_indexes)
     return tuple(
         _install(root, name, who, extras, groups, indexes, lock, siblings, private or {})
@@ -62,6 +65,22 @@ def client_of(project: Project, lock: Document | None) -> str:
     if lock is not None and lock.lock is not None and lock.lock.tool in _CLIENTS:
         return lock.lock.tool
     return project.tool if project.tool in _CLIENTS else "pip"
+
+
+def _beside(
+    project: Project, default: tuple[str, ...], *, extra: str = "", group: str = ""
+) -> tuple[str, ...]:
+    """Return the default groups that may be installed beside an extra or group: who asks for one
+    that conflicts with a default group switches that off (``--no-group``)."""
+    excluded = {
+        item.group
+        for one in project.conflicts
+        if any((extra and item.extra == extra) or (group and item.group == group)
+               for item in one.items)
+        for item in one.items
+        if item.group and item.group != group
+    }  # fmt: skip
+    return tuple(name for name in default if name not in excluded)
 
 
 def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
