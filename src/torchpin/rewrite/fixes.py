@@ -11,7 +11,7 @@ from torchpin.rewrite.link_pages import link_page_fix
 from torchpin.rewrite.plan import index_fix, plan_fix
 from torchpin.rewrite.requirements import whole_line
 from torchpin.rules.context import Context, Way
-from torchpin.rules.model import INFO, SAFE, UNSAFE, FileEdits, Finding, Fix
+from torchpin.rules.model import DISPLAY, INFO, SAFE, UNSAFE, FileEdits, Finding, Fix
 
 NOTE = re.compile(r"[ \t]+#[^\r\n]*(?:\r\n|\r|\n|$)")
 """An indented comment line."""
@@ -132,6 +132,8 @@ def drop_line(finding: Finding) -> Fix | None:
         return None
     for declaration in document.declarations:
         if declaration.span.start == finding.span.start:
+            if document.kind != "requirements":
+                return Fix(DISPLAY, f"remove {declaration.name}: torch brings its own")
             line = whole_line(document.text, declaration.line_span)
             edit = Edit(Span(line.start, end_of_notes(document, line.end)), "")
             return Fix(UNSAFE, f"remove {declaration.name}", (FileEdits(document, (edit,)),))
