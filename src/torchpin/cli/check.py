@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchpin.cli.arguments import Arguments, plain_check
 from torchpin.cli.common import exit_code, fleet_of, notes_of, options_of, view_of
-from torchpin.cli.terminal import out, style
+from torchpin.cli.terminal import out, style, tell
 from torchpin.errors import UsageError
 from torchpin.report.model import CheckView
 
@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
     options = options_of(args)
     report = engine.check(options, fleet_of(args, options))
     view = view_of(report, unsafe_fixes=args.unsafe_fixes)
-    out(rendered(view, args))
+    (tell if args.output_format == "text" else out)(rendered(view, args))
     notes_of(report, quiet=args.quiet)
     return exit_code(view.findings, args)
 

@@ -17,7 +17,7 @@ from torchpin.cli.parser import (
     add_policy,
     add_rules,
 )
-from torchpin.cli.terminal import note, out, style
+from torchpin.cli.terminal import folded, note, out, style, tell
 from torchpin.documents.base import Document
 from torchpin.errors import UsageError
 from torchpin.report.model import plural
@@ -90,7 +90,7 @@ def run(args: Arguments) -> int:
     if options.stdin is not None:
         _print_fixed(result, options)
         report = rendered(view_of(result.report_after, unsafe_fixes=args.unsafe_fixes), args)
-        sys.stderr.write(report)
+        sys.stderr.write(folded(report, sys.stderr) if args.output_format == "text" else report)
     else:
         from torchpin.rewrite.apply import write_all
 
@@ -163,7 +163,7 @@ def decoded(document: Document, data: bytes) -> str:
 
 def _report(result: FixResult, args: Arguments) -> None:
     after = view_of(result.report_after, unsafe_fixes=args.unsafe_fixes)
-    out(rendered(after, args))
+    (tell if args.output_format == "text" else out)(rendered(after, args))
     if args.quiet or args.output_format not in ("text", "concise"):
         return
     left = {(one.code, one.path, one.message) for one in after.findings}

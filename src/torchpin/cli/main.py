@@ -128,9 +128,10 @@ def _load(name: str) -> Command:
 
 
 def _fail(error: TorchpinError) -> int:
+    from torchpin.cli.terminal import folded
     from torchpin.report.style import redact
 
-    sys.stderr.write(f"torchpin: {redact(str(error))}\n")
+    sys.stderr.write(folded(f"torchpin: {redact(str(error))}\n", sys.stderr, every=True))
     return error.exit_code
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchpin.cli.common import fleet_of, options_of
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.parser import Parser, add_fleet, add_output, add_paths, add_policy
-from torchpin.cli.terminal import out, style
+from torchpin.cli.terminal import out, style, tell
 from torchpin.errors import UsageError
 
 
@@ -45,5 +45,5 @@ def main(argv: list[str]) -> int:
     else:
         from torchpin.report import tables
 
-        out(tables.resolve(outcome, style(no_color=args.no_color), client))
+        tell(tables.resolve(outcome, style(no_color=args.no_color), client))
     return CLEAN if outcome.plans and not outcome.unserved else FINDINGS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchpin.cli.common import fleet_of, notes_of, options_of
 from torchpin.cli.parser import Parser, add_fleet, add_output, add_paths
-from torchpin.cli.terminal import out, style
+from torchpin.cli.terminal import out, style, tell
 
 
 def parser() -> Parser:
@@ -32,6 +32,6 @@ def main(argv: list[str]) -> int:
     else:
         from torchpin.report import tables
 
-        out(tables.show(report.selections, style(no_color=args.no_color)))
+        tell(tables.show(report.selections, style(no_color=args.no_color)), every=True)
     notes_of(report, quiet=args.quiet)
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from typing import TextIO
 
 from torchpin.errors import TorchpinError
 from torchpin.report.style import Style
@@ -29,6 +30,38 @@ def style(*, no_color: bool) -> Style:
     )
 
 
+def columns(stream: TextIO) -> int:
+    """Return how wide the terminal behind ``stream`` is; 0 for a file or a pipe."""
+    if not stream.isatty():
+        return 0
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):  # a terminal that does not tell
+        return 0
+
+
+def folded(text: str, stream: TextIO, *, every: bool = False) -> str:
+    """Return ``text`` as it reads well on ``stream``: on a terminal its sentences are folded.
+
+    ``every``: all lines are sentences.
+    """
+    wide = columns(stream)
+    if not wide:
+        return text
+    from torchpin.report.fold import fold
+
+    return fold(text, wide, every=every)
+
+
+def tell(text: str, *, every: bool = False) -> None:
+    """Write a report for people to standard output, folded to the terminal; see ``folded``.
+
+    Raises:
+        TorchpinError: the output cannot be written.
+    """
+    out(folded(text, sys.stdout, every=every))
+
+
 def out(text: str) -> None:
     """Write ``text`` to standard output as it is.
 
@@ -45,4 +78,4 @@ def out(text: str) -> None:
 
 def note(text: str) -> None:
     """Write a note to standard error: standard output holds the report alone."""
-    sys.stderr.write(f"note: {text}\n")
+    sys.stderr.write(folded(f"note: {text}\n", sys.stderr))
