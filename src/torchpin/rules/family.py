@@ -152,7 +152,8 @@ class CompanionMismatch(MisfitRule):
         """Yield mismatches, pins that belong elsewhere, and conflicts nobody else explains."""
         yield from super().check(way, context)
         for judged_set in way.sets:
-            yield from self._pinned_elsewhere(way, context, judged_set)
+            elsewhere = list(self._pinned_elsewhere(way, context, judged_set))
+            yield from elsewhere
             if judged_set.chosen.conflict is None:
                 continue
             explained = any(
@@ -163,7 +164,8 @@ class CompanionMismatch(MisfitRule):
             torch = judged_set.of("torch")
             missing = any(one.selection.status == "none" for one in judged_set.judged)
             if is_stopped(way, judged_set):
-                yield from self._no_solution(way, context, judged_set)
+                if not elsewhere:
+                    yield from self._no_solution(way, context, judged_set)
                 continue
             if explained or missing or torch is None:
                 continue

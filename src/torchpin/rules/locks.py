@@ -187,22 +187,39 @@ class LockOutOfDate(LockRule):
         now: dict[str, set[str]] = {}
         for unit in needs.units():
             for need in needs.declared(unit):
-                if need.source is not None and unit[0] == own:
-                    now.setdefault(need.name, set()).add(bare(need.source.url))
-        for source in project.sources:
+                if unit[0] == own and not need.problem:
+                    url = bare(need.source.url) if need.source is not None else ""
+                    now.setdefault(need.name, set()).add(url)
+        private = dict(way.private)
+        for package in dict.fromkeys(one.package for one in lock.manifest if one.by == own):
             known = {
-                bare(one.index_url)
+                bare(one.index_url or "")
                 for one in lock.manifest
-                if one.package == source.package and one.index_url and one.by == own
+                if one.package == package and one.by == own and one.url is None
             }
-            urls = now.get(source.package, set())
-            if source.kind != "index" or not known or not urls or known == urls:
+            urls = now.get(package, set())
+            if not urls or known - {""} == urls - {""}:
                 continue
-            kinds = {index_kind(url, dict(way.private)).channel for url in known}
-            if kinds != {index_kind(url, dict(way.private)).channel for url in urls}:
-                continue
-            told = " and ".join(sorted(redact(url) for url in known))
-            yield source.package, source.span, f"it was made with {told}"
+            old = {index_kind(url, private).channel for url in known - {""}}
+            new = {index_kind(url, private).channel for url in urls - {""}}
+            held = {
+                index_kind(one.source, private).channel
+                for one in lock.packages
+                if one.name == package
+            }
+            if (old or held) != new and new.isdisjoint(held) and package in FAMILY:
+                continue  # TP504
+            span = source_span(root, project, package)
+            told = " and ".join(sorted(redact(url) for url in known if url))
+            if span is not None:
+                yield package, span, f"it was made with {told or 'no source for ' + package}"
+
+
+def source_span(root: Document, project: Project, package: str) -> Span | None:
+    """Return the first source of a package, else its first declaration."""
+    sources = [one.span for one in project.sources if one.package == package]
+    asked = [one.span for one in root.declarations if one.name == package]
+    return next(iter((*sources, *asked)), None)
 
 
 def scope_of(extra: str | None, group: str | None, kind: str) -> str:
@@ -443,7 +460,7 @@ def routes_of(
     if any(one.kind != "index" for one in sources):
         return None
     if way.install.client == "uv":
-        return uv_routes(way, context, package)
+        return uv_routes(project, way, context, package)
     channels = [channel_of(one, way) for one in sources]
     places = frozenset(one for one in channels if one is not None)
     if None in channels:
@@ -452,7 +469,7 @@ def routes_of(
     return Routes(places, len(declared) > len(sources) or not sources)
 
 
-def uv_routes(way: Way, context: Context, package: str) -> Routes | None:
+def uv_routes(project: Project, way: Way, context: Context, package: str) -> Routes | None:
     """Return the same for uv, by the sources that reach the requirements."""
     needs = needs_of(way, context)
     if needs is None:
@@ -460,7 +477,10 @@ def uv_routes(way: Way, context: Context, package: str) -> Routes | None:
     asked = [one for unit in needs.units() for one in needs.declared(unit)]
     for some in (needs.constraints, needs.overrides):
         asked += [one for ones in some.values() for one in ones]
-    asked = [one for one in asked if one.name == package]
+    inside = 0
+    for text in project.environments:
+        inside |= needs.grid.mask(text)
+    asked = [one for one in asked if one.name == package and (not inside or one.mask & inside)]
     places = [
         place_of(one.source.kind.kind, one.source.kind.channel)
         for one in asked
