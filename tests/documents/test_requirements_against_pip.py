@@ -440,6 +440,17 @@ MUTANTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "line", ["torch[a] torchvision", "torch[a]  b", "torch [a] b[c] d", "-r x.txt torch[a] b"]
+)
+def test_names_behind_extras_are_not_lost(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pip, ours = agree(tmp_path / "requirements.txt", line.encode())
+    assert ours == pip
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_mutated_lines_as_pip(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines with small accidents: pip refuses what we refuse, and reads the rest alike."""

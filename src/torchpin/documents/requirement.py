@@ -185,7 +185,8 @@ def _parse_one(text: str, start: int, end: int, editable: bool) -> Part | None:
             semicolon, finish, stop = -1, following.start(), following.start()
             end = stop
         elif following is not None:  # ``torch torchvision``: a name and nothing else
-            return _part(text, match, extras, problem, code, (-1, -1), -1, match.end())
+            name_end = match.end() if bracket is None else bracket.end()
+            return _part(text, match, extras, problem, code, (-1, -1), -1, name_end)
     spec = (-1, -1)
     if begin < finish:
         if text[begin] == "(" and text[finish - 1] == ")":
