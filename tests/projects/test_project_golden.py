@@ -9,17 +9,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.clients.runners import Where  # noqa: E402
+from tests.clients.installs import catalog_wheels, plain_wheel  # noqa: E402
+from tests.clients.runners import Where, clean_environment, home_of  # noqa: E402
 from tests.clients.stub_facts import FAMILY  # noqa: E402
 from tests.clients.stub_server import Stub  # noqa: E402
 from tests.projects.project_oracle import UvLock, values_of  # noqa: E402
-from tests.projects.uv_lock_walk import installed, parse  # noqa: E402
+from tests.projects.uv_lock_walk import holds, installed, parse  # noqa: E402
 from tools.record_golden import (  # noqa: E402
     PROJECTS,
     answer,
@@ -37,6 +39,21 @@ FIXED = [folder for folder in FOLDERS if (folder / "fixed").exists()]
 UV = [folder for folder in FIXED if folder.name.startswith("uv-")]
 CHANNELS = "https://download.pytorch.org"
 PROMISE = re.compile(r"(\S+) \((pypi|channel) (\S+)\) (\S+)")
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[Stub]:
+    """A stub that serves everything that the shipped catalog holds to exist."""
+    others = [plain_wheel(name) for name in ("numpy", "ultralytics")]
+    with Stub(wheels=[*catalog_wheels(), *others]) as stub:
+        yield stub
+
+
+@pytest.fixture(scope="module")
+def uv_lock(world: Stub) -> Iterator[UvLock]:
+    """Real uv on it."""
+    with UvLock(world) as uv:
+        yield uv
 
 
 def test_there_are_golden_projects() -> None:
@@ -170,12 +187,74 @@ def test_each_extra_of_a_split_syncs(
     assert count < 2 or both.returncode != 0  # they exclude each other
 
 
-def poetry() -> str | None:
-    """Return a Poetry beside this Python or on PATH."""
-    beside = Path(sys.executable).parent / "poetry"
-    return str(beside) if beside.exists() else shutil.which("poetry")
+@pytest.fixture(scope="session")
+def poetry(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Real Poetry: the one on PATH, else from the package registry into an environment of its own.
+
+    It needs other versions of torchpin's own dependencies, so it never goes beside them.
+    """
+    found = shutil.which("poetry")
+    if found is not None:
+        return found
+    home = tmp_path_factory.mktemp("poetry")
+    steps = [
+        [sys.executable, "-m", "venv", str(home)],
+        [str(home / "bin" / "pip"), "install", "--quiet", "poetry>=2"],
+    ]
+    for step in steps:
+        try:
+            done = subprocess.run(step, capture_output=True, text=True, timeout=300, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            pytest.skip(f"Poetry cannot be had: {error}")
+        if done.returncode != 0:
+            pytest.skip(f"Poetry cannot be had: {done.stderr[-300:]}")
+    return str(home / "bin" / "poetry")
 
 
-def marker_of(done: subprocess.CompletedProcess[str]) -> str:
-    """Return the last lines of a tool's messages."""
-    return (done.stdout + done.stderr)[-3000:]
+def poetry_installs(lock: dict[str, Any], where: Where) -> dict[str, tuple[str, str]]:
+    """Return what ``poetry install`` takes of the family from a lock."""
+    found: dict[str, tuple[str, str]] = {}
+    for package in lock["package"]:
+        marker = package.get("markers")
+        if package["name"] not in FAMILY or not holds(marker, values_of(where), frozenset()):
+            continue
+        assert package["name"] not in found
+        home = home_of(package["source"]["url"])
+        found[package["name"]] = package["version"], home
+    return found
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize(
+    "folder", [one for one in FIXED if one.name.startswith("poetry")], ids=lambda path: path.name
+)
+def test_real_poetry_locks_what_is_promised(
+    folder: Path, tmp_path: Path, world: Stub, poetry: str
+) -> None:
+    work = tmp_path / "project"
+    places = lay_out(folder, work, world)
+    with (work / "pyproject.toml").open("a", encoding="utf-8") as file:
+        file.write(f'\n[[tool.poetry.source]]\nname = "main"\nurl = "{world.pypi}/"\n')
+        file.write('priority = "primary"\n')
+    environment = {
+        **clean_environment(),
+        "POETRY_CACHE_DIR": str(tmp_path / "cache"),
+        "POETRY_VIRTUALENVS_CREATE": "false",
+        "POETRY_KEYRING_ENABLED": "false",
+    }
+    done = subprocess.run(
+        [poetry, "lock", "--no-interaction"],
+        cwd=work,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lock = parse((work / "poetry.lock").read_text("utf-8"))
+    told = list(promises(folder))
+    assert told
+    for group, _, way, promised in told:
+        assert not way
+        assert poetry_installs(lock, places[group]) == promised

@@ -102,9 +102,11 @@ def set_source(toml: TomlText, document: Document, package: str, source: str, ma
         return
     if not in_project(document, package):
         raise ShapeError(f"{package} is asked for in a place that takes no source")
+    value = inline(source=source)
     if marker:
-        raise ShapeError("a marker for a dependency of [project] needs two entries in both tables")
-    toml.set_key((*POETRY, "dependencies"), package, inline(source=source))
+        rest = inline(markers=opposite(marker))
+        value = two_entries(toml, inline(source=source, markers=marker), rest)
+    toml.set_key((*POETRY, "dependencies"), package, value)
 
 
 def tables_of(toml: TomlText) -> list[tuple[str, ...]]:
