@@ -24,7 +24,7 @@ def test_anything_else_is_left_to_argparse(argv: list[str]) -> None:
 
 def test_check_and_fix_share_their_options() -> None:
     shared = vars(check.parser().parse([]))
-    assert vars(fix.parser().parse([])) == {**shared, "prove": False}
+    assert vars(fix.parser().parse([])) == {**shared, "prove": False, "relock": False}
 
 
 @pytest.mark.parametrize(
