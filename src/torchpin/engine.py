@@ -297,6 +297,15 @@ def chosen_rules(
     )
 
 
+def orphans(context: Context, rules: Sequence[Rule]) -> Iterable[Finding]:
+    """Return why files cannot be read that are no way in because of that."""
+    from torchpin.rules.files import UnreadableFile
+
+    for rule in rules:
+        if isinstance(rule, UnreadableFile):
+            yield from rule.orphans(context)
+
+
 def suppressed(finding: Finding, options: Options, settings: Settings) -> bool:
     """True if a comment or a per-file setting silences the finding."""
     from fnmatch import fnmatch
@@ -343,7 +352,8 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
     context = stages.context
     settings = context.fleet.settings
     projects = any(way.install.root.kind != REQUIREMENTS for way in context.ways)
-    findings = run_rules(context, chosen_rules(options, settings, projects=projects))
+    rules = chosen_rules(options, settings, projects=projects)
+    findings = merge((*run_rules(context, rules), *orphans(context, rules)))
     if fixes and any(finding.severity != INFO for finding in findings):
         from torchpin.rewrite.fixes import attach_fixes
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from torchpin.documents.base import Document, Problem, Span
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import PUBLISHED
 from torchpin.rules.context import Context, Way
-from torchpin.rules.lock_stops import is_stopped, refusals
+from torchpin.rules.lock_stops import hidden, is_stopped, refusals
 from torchpin.rules.model import ERROR, INFO, WARNING, Because, Finding
 from torchpin.rules.registry import Rule
 from torchpin.select.model import Selection
@@ -17,6 +18,9 @@ TWO_DEFAULTS = "uv stops at two --index-url"
 HARMLESS = frozenset(("misplaced", "encoding"))
 """Problems at which the installer does not stop: it ignores the text, or guesses the encoding."""
 UV_SETTINGS = "https://docs.astral.sh/uv/reference/settings/"
+TOML = "https://toml.io/en/v1.0.0"
+WHOLE = frozenset(("toml", "decode", "binary"))
+"""Problems because of which nothing of a document can be read."""
 PIP_FORMAT = "https://pip.pypa.io/en/stable/reference/requirements-file-format/"
 
 
@@ -52,20 +56,7 @@ class UnreadableFile(Rule):
             )
         lock = way.install.lock
         for document in dict.fromkeys((*way.install.documents, *((lock,) if lock else ()))):
-            for problem in document.problems:
-                if problem.code == "specifier" and "+" in slice_of(document.text, problem.span):
-                    continue  # TP506 says more
-                harmless = problem.code in HARMLESS
-                text = (
-                    "the installer goes on without it" if harmless else "the installer stops here"
-                )
-                yield self.finding(
-                    document,
-                    whole_line(document, problem),
-                    problem.message,
-                    severity=WARNING if harmless else ERROR,
-                    because=(Because(text, PUBLISHED, PIP_FORMAT),),
-                )
+            yield from self.of(document, document.problems)
         for document, message, offset in way.install.problems:
             if message.startswith(TWO_DEFAULTS):
                 continue  # TP414 says it
@@ -75,6 +66,42 @@ class UnreadableFile(Rule):
                 message,
                 because=(Because("the installer stops here", PUBLISHED, PIP_FORMAT),),
             )
+
+    def of(self, document: Document, problems: Iterable[Problem]) -> Iterator[Finding]:
+        """Yield some problems of a document."""
+        for problem in problems:
+            if problem.code == "specifier" and "+" in slice_of(document.text, problem.span):
+                continue  # TP506 says more
+            harmless = problem.code in HARMLESS
+            text = "the installer goes on without it" if harmless else "the installer stops here"
+            yield self.finding(
+                document,
+                whole_line(document, problem),
+                hidden(problem.message),
+                severity=WARNING if harmless else ERROR,
+                because=(Because(text, PUBLISHED, format_of(document)),),
+            )
+
+    def orphans(self, context: Context) -> Iterator[Finding]:
+        """Yield why documents cannot be read that are no way in, since they cannot be read."""
+        paths = {path for way in context.ways for path in way.paths}
+        for document in context.documents:
+            if document.path not in paths:
+                yield from self.of(
+                    document,
+                    (
+                        one
+                        for one in document.problems
+                        if one.code in WHOLE or document.kind == "uv.toml"
+                    ),
+                )
+
+
+def format_of(document: Document) -> str:
+    """Return where the format of a document is described."""
+    if document.kind == "requirements":
+        return PIP_FORMAT
+    return UV_SETTINGS if document.kind == "uv.toml" else TOML
 
 
 def nightly_day(specifier: str) -> str | None:
@@ -93,7 +120,14 @@ def whole_line(document: Document, problem: Problem) -> Span:
         and "\n" not in document.text[min(one.span[0], problem.span[0]) : problem.span[0]]
         and "\n" not in document.text[problem.span[0] : max(one.span[0], problem.span[0])]
     ]
-    return Span(min(span.start for span in same), max(span.end for span in same))
+    start, end = min(span.start for span in same), max(span.end for span in same)
+    if start < end:
+        return Span(start, end)
+    rest = re.match(r"[^\r\n]+", document.text[start:])
+    if rest is not None:
+        return Span(start, start + rest.end())
+    start = max(start - 1, 0)
+    return Span(start, min(start + 1, len(document.text)))
 
 
 def option_at(document: Document, offset: int) -> Span:

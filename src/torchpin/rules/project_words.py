@@ -87,9 +87,22 @@ def only_pypi(way: Way) -> bool:
 
 
 def needs_of(way: Way, context: Context) -> Needs | None:
-    """Return what the parts of a uv project ask for; None if uv refuses the file."""
+    """Return what the parts of a uv project ask for; None if uv refuses the file, or a marker of it
+    cannot be understood."""
     if way.install.client != "uv":
         return None
+    from torchpin.select.forks import UnknownMarkerError
+    from torchpin.select.uv_needs import Refused
     from torchpin.select.uv_project import lock_of
 
-    return lock_of(way.install, context.catalog, default_python(way)).needs
+    needs = lock_of(way.install, context.catalog, default_python(way)).needs
+    if needs is None:
+        return None
+    try:
+        for unit in needs.units():
+            needs.declared(unit)
+        for text in way.install.root.project.environments if way.install.root.project else ():
+            needs.grid.mask(text)
+    except (UnknownMarkerError, Refused):
+        return None
+    return needs

@@ -152,7 +152,7 @@ def _lock(install: Install, facts: Facts, default_python: str) -> Locked:
         return Locked(needs, (), None, str(unclear), python, supported)
     except UnknownMarkerError as unknown:
         text = f"it cannot be known where '{unknown}' holds"
-        return Locked(needs, (), None, text, python, supported)
+        return Locked(None, (), None, text, python, supported)
     return Locked(needs, tuple(resolutions), None, "", python, supported or needs.grid.all)
 
 
