@@ -14,11 +14,10 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import struct
 import sys
 import urllib.error
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,10 @@ from tools._common import (
 from tools._common import table as json_table
 from tools._contents import measure_contents, metadata, torch_specifier
 from tools._zips import RemoteZip
+
+from torchpin.catalog.bounded import Held
+from torchpin.catalog.elf import read_elf
+from torchpin.catalog.fatbin import read_fatbins
 
 WATCHED = (
     "torch",
@@ -75,7 +78,6 @@ DEPENDENTS = (
 LINALG = "torch/lib/libtorch_cuda_linalg.so"
 LINALG_VERSIONS = ("2.9.1", "2.10.0", "2.11.0", "2.12.0", "2.12.1", "2.13.0", "2.14.0", "2.14.1")
 LINALG_NEWEST = "2.15.0"
-FATBIN_MAGIC = 0xBA55ED50
 
 
 def wheel(name: str) -> tuple[Version, list[str], list[str]] | None:
@@ -127,59 +129,20 @@ def is_version(text: str) -> bool:
     return True
 
 
-def section(elf: bytes, wanted: bytes) -> bytes:
-    """Return a section of a 64-bit little-endian ELF file, ``b""`` if it has none of that name."""
-    if elf[:6] != b"\x7fELF\x02\x01":
-        raise ValueError("not a 64-bit little-endian ELF file")
-    table = struct.unpack_from("<Q", elf, 0x28)[0]
-    size, count, names = struct.unpack_from("<HHH", elf, 0x3A)
-    strings = struct.unpack_from("<Q", elf, table + names * size + 0x18)[0]
-    for index in range(count):
-        at = table + index * size
-        name = strings + struct.unpack_from("<I", elf, at)[0]
-        if elf[name : elf.index(b"\0", name)] == wanted:
-            offset, length = struct.unpack_from("<QQ", elf, at + 0x18)
-            return elf[offset : offset + length]
-    return b""
-
-
-def fatbins(data: bytes) -> Iterator[list[tuple[bool, str]]]:
-    """Yield the entries of each fatbin of a ``.nv_fatbin`` section: is it PTX, and its arch.
-
-    Headers are never compressed: u32 magic, u16 version, u16 header size, u64 payload; then
-    entries of u16 kind (1 PTX, 2 cubin), u16, u32 header size, u64 size, … u32 arch at 0x1C,
-    u64 flags at 0x28 (0x100000 is the suffix ``a``, 0x200000 the suffix ``f``).
-    """
-    at = 0
-    while at + 16 <= len(data):
-        magic, _, head, payload = struct.unpack_from("<IHHQ", data, at)
-        if magic != FATBIN_MAGIC:
-            at += 8
-            continue
-        entries = []
-        here, end = at + head, at + head + payload
-        while here < end:
-            kind, _, size, length = struct.unpack_from("<HHIQ", data, here)
-            arch = struct.unpack_from("<I", data, here + 0x1C)[0]
-            flags = struct.unpack_from("<Q", data, here + 0x28)[0]
-            suffix = "a" if flags & 0x100000 else "f" if flags & 0x200000 else ""
-            if kind in (1, 2):
-                entries.append((kind == 1, f"{arch}{suffix}"))
-            here += size + length
-        yield entries
-        at = (end + 7) // 8 * 8
-
-
 def kernels_of(data: bytes) -> dict[str, Any]:
-    """Count, for a library, in how many of its fatbins each arch occurs."""
+    """Count, for an ELF library, in how many of its fatbins each arch occurs."""
+    held = Held(data)
+    found = read_fatbins(held, read_elf(held).fatbins)
     sass: Counter[str] = Counter()
     ptx: Counter[str] = Counter()
-    count = 0
-    for entries in fatbins(section(data, b".nv_fatbin")):
-        count += 1
-        sass.update({arch for is_ptx, arch in entries if not is_ptx})
-        ptx.update({arch for is_ptx, arch in entries if is_ptx})
-    return {"fatbins": count, "sass": dict(sorted(sass.items())), "ptx": dict(sorted(ptx.items()))}
+    for part in found.parts:
+        sass.update(dict.fromkeys(part.sass, part.fatbins))
+        ptx.update(dict.fromkeys(part.ptx, part.fatbins))
+    return {
+        "fatbins": found.total + found.others,
+        "sass": dict(sorted(sass.items())),
+        "ptx": dict(sorted(ptx.items())),
+    }
 
 
 def measure_linalg(_: dict[str, Any]) -> dict[str, Any]:

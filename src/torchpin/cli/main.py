@@ -22,6 +22,7 @@ COMMANDS = {
     "init": "write a commented torchpin.toml (and a pre-commit hook)",
     "explain": "explain a rule: torchpin explain TP201",
     "fleet": "show the declared fleet: torchpin fleet show",
+    "inspect": "read a wheel or a library: its CUDA, its GPUs, does the fleet run it",
     "catalog": "look builds up: torchpin catalog show torch 2.14.1",
 }
 """Command → one line; ``cli/<command>.py`` holds it."""
