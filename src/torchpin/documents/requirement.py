@@ -35,7 +35,7 @@ _PLAIN_CLAUSE = (
     r"|[=!]=[ \t]*[0-9]{1,18}(?:\.[0-9]{1,18})*(?:\.\*|\+[a-z0-9]{1,60}(?:\.[a-z0-9]{1,60})*)?"
     r"|[<>]=?[ \t]*[0-9]{1,18})"
 )
-_PLAIN_SPECIFIER = re.compile(rf"{_PLAIN_CLAUSE}(?:[ \t]*,[ \t]*{_PLAIN_CLAUSE}){{0,50}}")
+_PLAIN = re.compile(_PLAIN_CLAUSE)
 _ENDLESS = re.compile(r"[0-9]{1000}")
 """Numbers that Python itself refuses to read (over 4,300 digits), long before any sense ends."""
 _OPERATOR = re.compile(r"[<>=!~]")
@@ -196,9 +196,10 @@ def _parse_one(text: str, start: int, end: int, editable: bool) -> Part | None:
             while begin < finish and text[finish - 1] in " \t":
                 finish -= 1
         if begin < finish:
-            spec = (begin, finish)
             if not problem:
                 problem, code = _check_specifier(text[begin:finish])
+            # What nobody can compute with is no specifier: the line then asks for nothing known.
+            spec = (begin, finish) if _within_reason(text[begin:finish]) else (-1, -1)
     return _part(text, match, extras, problem, code, spec, semicolon, end)
 
 
@@ -319,14 +320,25 @@ def _extras(inside: str) -> tuple[tuple[str, ...], bool]:
     )
 
 
+def _plain_specifier(specifier: str) -> bool:
+    """Tell whether every clause is plain. Clause by clause: as one pattern, whose clauses can be
+    read in two ways, a list of thirty would take minutes to be refused."""
+    return all(_PLAIN.fullmatch(clause.strip(" \t")) for clause in specifier.split(","))
+
+
+def _within_reason(specifier: str) -> bool:
+    """Tell whether reading a specifier takes reasonable time and no number that has no end."""
+    return len(specifier) <= _MAX_LENGTH and _ENDLESS.search(specifier) is None
+
+
 def _check_specifier(specifier: str) -> tuple[str, str]:
     """Return why packaging refuses a specifier, and the code; two empty strings if it does not."""
-    if _PLAIN_SPECIFIER.fullmatch(specifier) is not None or VARIABLE.search(specifier):
+    if len(specifier) > _MAX_LENGTH:
+        return "the version specifier is too long", "specifier"
+    if _plain_specifier(specifier) or VARIABLE.search(specifier):
         return "", ""
     shown = specifier if len(specifier) <= 60 else specifier[:57] + "..."
     operator = _OPERATOR.match(specifier)
-    if len(specifier) > _MAX_LENGTH:
-        return "the version specifier is too long", "specifier"
     arbitrary = specifier.startswith("===")
     readable = operator is not None and (specifier.isascii() or arbitrary)
     if readable and _ENDLESS.search(specifier) is None:
@@ -362,7 +374,7 @@ def _check_marker(marker: str) -> tuple[str, str]:
     if VARIABLE.search(marker) is not None:
         return "", ""
     shown = marker if len(marker) <= 60 else marker[:57] + "..."
-    if marker.count("(") > _MAX_DEPTH or len(marker) > _MAX_LENGTH:
+    if marker.count("(") > _MAX_DEPTH or len(marker) > _MAX_LENGTH or _ENDLESS.search(marker):
         return f"the marker {shown!r} is too long", "marker"
     if _plain_marker(marker):
         return "", ""

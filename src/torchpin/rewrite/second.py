@@ -7,6 +7,7 @@ Known faults of it that are worked round: it reads from files only (``from_strin
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 
 from torchpin.documents.base import Document, Edit, Span, apply_edits
@@ -14,6 +15,11 @@ from torchpin.documents.options import LONG
 from torchpin.documents.requirement import canonical
 
 Fact = tuple[object, ...]
+
+_BLANK = r"[^\S\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"
+_VOID = re.compile(rf"(?<!{_BLANK}){_BLANK}{{500,}}")
+"""Blanks without end within a line: the reader's search for comments takes quadratic time on
+them."""
 
 
 def facts_of_own(document: Document) -> Counter[Fact]:
@@ -52,7 +58,7 @@ def facts_of(document: Document) -> Counter[Fact]:
 
     from pip_requirements_parser import RequirementsFile
 
-    text = apply_edits(document.text, _unknown_to_it(document))
+    text = _VOID.sub(" ", apply_edits(document.text, _unknown_to_it(document)))
     by_locale = any(problem.code == "encoding" for problem in document.problems)
     with tempfile.TemporaryDirectory(prefix="torchpin-") as folder:
         path = os.path.join(folder, "requirements.txt")

@@ -54,12 +54,11 @@ def marker_environment(target: Target) -> dict[str, str]:
 
 def _parse(marker: str) -> Marker | None:
     if marker not in _parsed:
-        from packaging.markers import InvalidMarker
         from packaging.markers import Marker as Parsed
 
         try:
             _parsed[marker] = Parsed(marker)
-        except InvalidMarker:
+        except (ValueError, RecursionError):  # InvalidMarker is a ValueError
             _parsed[marker] = None
     return _parsed[marker]
 
@@ -75,7 +74,7 @@ def marker_holds(marker: str | None, target: Target, extra: str = "") -> bool | 
     parsed = _parse(marker)
     if parsed is None:
         return None
-    from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
+    from packaging.markers import UndefinedEnvironmentName
 
     pythons = (target.python,) if target.python is not None else _SUPPORTED
     patches = (_PATCH, 0) if "_version" in marker else (_PATCH,)
@@ -88,8 +87,8 @@ def marker_holds(marker: str | None, target: Target, extra: str = "") -> bool | 
                 values["extra"] = extra
                 try:
                     answers.add(parsed.evaluate(values))
-                except (UndefinedComparison, UndefinedEnvironmentName):
-                    return None
+                except (ValueError, UndefinedEnvironmentName):
+                    return None  # UndefinedComparison, or a number that Python refuses to read
                 if len(answers) > 1:
                     return None
     return answers.pop()

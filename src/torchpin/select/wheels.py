@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from torchpin.select.channels import unescape
 
@@ -36,7 +36,7 @@ def wheel_name(url: str) -> WheelName | None:
         return None
     try:
         version = Version(parts[1].replace("_", "+", 1) if "+" not in parts[1] else parts[1])
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or a number that Python refuses to read
         return None
     tags, abis, places = parts[-3].split("."), parts[-2].split("."), parts[-1].split(".")
     pythons: list[str] = []
