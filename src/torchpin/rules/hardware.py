@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from torchpin.catalog.model import Build
+from torchpin.evidence import PROOF
 from torchpin.judge.model import FAILS, PARTLY, RUNS_VIA_PTX, UNKNOWN, Reason
 from torchpin.rules.context import Context, Judged, JudgedSet, Way, because
 from torchpin.rules.exists import narrow
@@ -60,16 +61,27 @@ class HardwareRule(Rule):
         return reasons[0].text
 
     def bad(self, one: Judged) -> list[Reason]:
-        """Return the reasons of the verdict that the rule speaks of."""
-        return [
+        """Return the reasons of the verdict that the rule speaks of.
+
+        If no fact proves that the build fails, those that are only inferred: a warning, never an
+        error. They are those of a build that is announced but not seen, and kernel lists told by
+        their neighbours.
+        """
+        reasons = [
             reason
             for reason in (one.verdict.reasons if one.verdict else ())
-            if reason.question == self.question and reason.status == self.status
+            if reason.question == self.question
         ]
+        proved = [reason for reason in reasons if reason.status == self.status]
+        if proved or self.status != FAILS or one.build is None:
+            return proved
+        told = self.question == "kernels" or one.build.evidence not in PROOF
+        return [reason for reason in reasons if reason.lacks and told]
 
     def grade(self, reasons: list[Reason]) -> str:
-        """Return the severity before the other ways in are looked at."""
-        return self.severity
+        """Return the severity before the other ways in are looked at; what is inferred warns."""
+        proved = all(reason.status == self.status for reason in reasons)
+        return self.severity if proved else WARNING
 
     def wanted(self, way: Way, context: Context, judged_set: JudgedSet, one: Judged) -> bool:
         """True if this rule, not another, is to speak of the selection."""
@@ -138,21 +150,6 @@ class NoKernelImage(HardwareRule):
     name = "no-kernel-image"
     severity = ERROR
     question = "kernels"
-
-    def bad(self, one: Judged) -> list[Reason]:
-        """Add kernel lists that are only inferred to lack the GPU: a warning, never an error."""
-        proved = super().bad(one)
-        if proved or one.verdict is None:
-            return proved
-        return [
-            reason
-            for reason in one.verdict.reasons
-            if reason.question == "kernels" and reason.lacks
-        ]
-
-    def grade(self, reasons: list[Reason]) -> str:
-        """Inferred lists warn."""
-        return self.severity if all(reason.status == FAILS for reason in reasons) else WARNING
 
     def message(self, one: Judged, reasons: list[Reason]) -> str:
         """Name the build and the GPUs."""
