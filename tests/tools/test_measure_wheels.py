@@ -26,6 +26,8 @@ from tools._contents import (
 from tools._zips import RemoteZip
 
 from tools import _contents, _zips, measure_wheels
+from torchpin.catalog import fatbin as fatbins
+from torchpin.catalog.bounded import InspectError
 
 Entry = tuple[int, int, int]
 
@@ -38,7 +40,7 @@ def fatbin(*entries: Entry) -> bytes:
         head += struct.pack("<III", arch, 0, 0)
         head = head.ljust(0x28, b"\0") + struct.pack("<Q", flags)
         body += head.ljust(64, b"\0") + payload
-    return struct.pack("<IHHQ", measure_wheels.FATBIN_MAGIC, 1, 16, len(body)) + body
+    return struct.pack("<IHHQ", fatbins.MAGIC, 1, 16, len(body)) + body
 
 
 def elf(section: bytes, content: bytes) -> bytes:
@@ -77,7 +79,7 @@ def test_other_sections_do_not_count() -> None:
 
 
 def test_no_elf_is_refused() -> None:
-    with pytest.raises(ValueError, match="ELF"):
+    with pytest.raises(InspectError, match="ELF"):
         measure_wheels.kernels_of(b"MZ" + b"\0" * 100)
 
 

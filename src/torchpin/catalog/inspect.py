@@ -16,7 +16,14 @@ from torchpin.catalog import elf, pe
 from torchpin.catalog.bounded import BLOCK, Budget, InspectError, OfFile, ReadAt, Source
 from torchpin.catalog.fatbin import NOTHING, read_fatbins
 from torchpin.catalog.http import IDLE_SECONDS, split_login
-from torchpin.catalog.inspection import NOT_FETCHED, Arches, Inspection, Library
+from torchpin.catalog.inspection import (
+    NO_CUDA,
+    NO_LIBRARY,
+    NOT_FETCHED,
+    Arches,
+    Inspection,
+    Library,
+)
 from torchpin.catalog.remote import Progress, RemoteFile
 from torchpin.catalog.wheel_facts import WheelFacts
 from torchpin.catalog.zipread import LocalFile, Wheel
@@ -155,12 +162,13 @@ def _wheel(
         libraries[info.filename], told = _member(wheel, info, budget, step)
         arches = told or arches
     for info in left:
-        if arches is None:  # torch states no list that could stand for it
-            libraries[info.filename], _ = _member(wheel, info, budget, step)
-        else:
+        note = NOT_FETCHED if arches is not None else NO_CUDA if facts.cpu_build else ""
+        if note:
             libraries[info.filename] = Library(
-                *(info.filename, info.file_size, info.compress_size, None, NOTHING, NOT_FETCHED)
+                *(info.filename, info.file_size, info.compress_size, None, NOTHING, note)
             )
+        else:  # torch says nothing that could stand for it
+            libraries[info.filename], _ = _member(wheel, info, budget, step)
     ordered = tuple(libraries[path] for path in sorted(libraries))
     notes = facts.notes(name)
     return _made(
@@ -216,7 +224,7 @@ def _library(view: ReadAt, name: str, size: int, packed: int, budget: Budget) ->
     elif head[:2] == pe.MAGIC:
         layout = pe.read_pe(view)
     else:
-        return Library(name, size, packed, None, NOTHING, "not a library")
+        return Library(name, size, packed, None, NOTHING, NO_LIBRARY)
     note = "" if layout.sections else "its section table was stripped"
     return Library(name, size, packed, layout, read_fatbins(view, layout.fatbins, budget), note)
 

@@ -10,6 +10,10 @@ from torchpin.catalog.fatbin import Fatbins
 
 NOT_FETCHED = "not fetched"
 """The note of a library that a shorter look left out."""
+NO_LIBRARY = "not a library"
+"""The note of a member that is named like one."""
+NO_CUDA = "not fetched (built without CUDA)"
+"""The note of a big library of a CPU build of torch."""
 _CUDA = re.compile(
     r"(?:lib)?(?:cuda|cudart|cudadevrt|cublas(?:Lt)?|cudnn|cufft|cufile|cupti|curand|cusolver"
     r"|cusparse(?:Lt)?|nccl|npp\w*|nvcuda|nvjpeg|nvJitLink|nvrtc|nvshmem|nvToolsExt)"

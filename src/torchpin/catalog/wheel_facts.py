@@ -72,6 +72,11 @@ class WheelFacts:
                 for match in _ASSIGNED.finditer(data[:65_536].decode("utf-8", "replace")):
                     self.said.setdefault(match[1], match[3])
 
+    @property
+    def cpu_build(self) -> bool:
+        """Tell whether ``version.py`` names neither CUDA nor ROCm."""
+        return "__version__" in self.said and not {"cuda", "hip"} & set(self.said)
+
     def label_cuda(self) -> str | None:
         """Return the CUDA that a local label names: ``13.2`` of ``2.15.0+cu132``."""
         for version in (self.said.get("__version__"), self.version):

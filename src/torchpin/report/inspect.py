@@ -7,7 +7,7 @@ import os
 import textwrap
 from typing import Any
 
-from torchpin.catalog.inspection import NOT_FETCHED, Inspection, Library
+from torchpin.catalog.inspection import NO_CUDA, NOT_FETCHED, Inspection, Library
 from torchpin.judge.model import FAILS, PARTLY, RUNS, RUNS_VIA_PTX
 from torchpin.judge.words import name_gpu
 from torchpin.report.inspect_fleet import NO_CODE, GpuFit, LibraryFit
@@ -102,7 +102,7 @@ def _table(inspection: Inspection, style: Style) -> list[str]:
 def _library(library: Library) -> list[str]:
     name = visible(os.path.basename(library.name))
     if library.note:
-        tail = ": --all reads it too" if library.note == NOT_FETCHED else ""
+        tail = ": --all reads it too" if library.note in (NOT_FETCHED, NO_CUDA) else ""
         return _wrap(f"{name} ({_bytes(library.packed)}) {library.note}{tail}", "  ")
     fatbins = library.fatbins
     columns = [

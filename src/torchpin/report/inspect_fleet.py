@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from torchpin.catalog.inspection import NOT_FETCHED, Inspection
+from torchpin.catalog.inspection import NO_CUDA, NO_LIBRARY, NOT_FETCHED, Inspection
 from torchpin.evidence import PROOF
 from torchpin.fleet.model import Fleet, Gpu, NodeGroup
 from torchpin.judge.driver import judge_driver
@@ -65,8 +65,11 @@ def _fit(inspection: Inspection, group: NodeGroup, gpu: Gpu) -> GpuFit:
         return GpuFit(group.name, gpu, UNKNOWN, (), ("its compute capability is not known",))
     libraries = _libraries(inspection, group, gpu)
     if not libraries:
-        status = UNKNOWN if inspection.unread else NO_CODE
-        because = tuple(f"{library.name}: {library.note}" for library in inspection.unread)
+        unread = [
+            library for library in inspection.unread if library.note not in (NO_CUDA, NO_LIBRARY)
+        ]
+        status = UNKNOWN if unread else NO_CODE
+        because = tuple(f"{library.name}: {library.note}" for library in unread)
         return GpuFit(group.name, gpu, status, (), because)
     return _with_driver(inspection, group, gpu, _whole(libraries), libraries)
 
