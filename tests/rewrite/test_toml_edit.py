@@ -180,7 +180,7 @@ def test_a_new_index(text: str) -> None:
         assert line in toml.text.splitlines() or any(word in line for word in touched)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(layouts(), st.sampled_from(["extra", "constraint", "conflicts"]))
 def test_new_keys(text: str, what: str) -> None:
     toml = toml_of(text)

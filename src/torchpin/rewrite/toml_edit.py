@@ -9,6 +9,7 @@ TOML libraries are not used: several shapes come out corrupt, and line ends chan
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -33,6 +34,8 @@ class TomlText:
         self.newline = newline
         self.spans: Spans = scan(text)
         self.data: dict[str, Any] = parsed(text)
+        self.strict = is_toml_1_0(text)
+        """Only a file that is of TOML 1.1 itself may be of TOML 1.1 after an edit."""
 
     def apply(self, edits: Sequence[Edit]) -> None:
         """Make edits and scan the new text; where they are refused the text stays.
@@ -47,6 +50,8 @@ class TomlText:
             spans, data = scan(text), parsed(text)
         except ValueError as error:
             raise ShapeError(f"the edit would break the file: {error}") from error
+        if self.strict and not is_toml_1_0(text):
+            raise ShapeError("the edit would break the file")
         self.text, self.spans, self.data = text, spans, data
 
     def _meant(self, edit: Callable[[], None], path: Sequence[str | int], value: object) -> None:
@@ -266,6 +271,16 @@ def parsed(text: str) -> dict[str, Any]:
     if read.problem is not None:
         raise ValueError(read.problem.message)
     return read.data
+
+
+def is_toml_1_0(text: str) -> bool:
+    """True if the standard library's parser takes a text (others are more lenient)."""
+    parser: Any = __import__("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    try:
+        parser.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def value_of(text: str) -> object:
