@@ -102,11 +102,11 @@ def set_source(toml: TomlText, document: Document, package: str, source: str, ma
         return
     if not in_project(document, package):
         raise ShapeError(f"{package} is asked for in a place that takes no source")
-    value = inline(source=source)
+    entry = inline(source=source)
     if marker:
         rest = inline(markers=opposite(marker))
-        value = two_entries(toml, inline(source=source, markers=marker), rest)
-    toml.set_key((*POETRY, "dependencies"), package, value)
+        entry = two_entries(toml, inline(source=source, markers=marker), rest)
+    toml.set_key((*POETRY, "dependencies"), package, entry)
 
 
 def tables_of(toml: TomlText) -> list[tuple[str, ...]]:
