@@ -69,18 +69,13 @@ def select(install: Install, target: Target, catalog: Facts) -> SelectedSet:
         from torchpin.select.uv_project import select_uv_project
 
         return select_uv_project(install, target, catalog)
-    mixed = ""
     if install.root.kind == "pyproject" and install.client == "poetry":
-        from torchpin.select.poetry_project import MIXED, routed
+        from torchpin.select.poetry_project import select_poetry_project
 
-        one = routed(install, target)
-        if one is None:
-            mixed = MIXED
-        elif one is not install:
-            install = one
+        return select_poetry_project(install, target, catalog)
     asks = gather(install, target, catalog)
     options = {
-        name: _Options(unclear=mixed) if mixed else _options(ask, install, target, catalog)
+        name: _options(ask, install, target, catalog)
         for name, ask in asks.items()
         if not ask.skipped
     }

@@ -1,0 +1,88 @@
+"""Projects of Poetry on the shipped catalog, without Poetry."""
+
+from __future__ import annotations
+
+from torchpin.catalog.store import load_catalog
+from torchpin.documents.pyproject import read_pyproject
+from torchpin.fleet.model import NodeGroup, Python, Target
+from torchpin.select.model import SelectedSet, Selection
+from torchpin.select.projects import project_installs
+from torchpin.select.selection import select
+
+HEAD = '[tool.poetry]\npackage-mode = false\n[tool.poetry.dependencies]\npython = "{}"\n'
+
+
+def source(name: str, priority: str = "explicit") -> str:
+    url = f"https://download.pytorch.org/whl/{name}"
+    return f'[[tool.poetry.source]]\nname = "{name}"\nurl = "{url}"\npriority = "{priority}"\n'
+
+
+def chosen(body: str, python: str = ">=3.11", platform: str = "linux-x86_64") -> SelectedSet:
+    document = read_pyproject("pyproject.toml", (HEAD.format(python) + body).encode())
+    assert not document.problems
+    own = Python(3, 11)
+    target = Target(NodeGroup("group", (), (own,), platform), own)
+    install = project_installs(document, lock=None, client=None)[0]
+    assert install.client == "poetry"
+    return select(install, target, load_catalog())
+
+
+def one(found: SelectedSet, package: str = "torch") -> Selection:
+    return next(s for s in found.selections if s.package == package)
+
+
+def build(found: SelectedSet, package: str = "torch") -> str:
+    selection = one(found, package)
+    assert selection.build is not None, selection.because
+    return f"{selection.build.full_version} {selection.build.home}"
+
+
+def test_every_python_of_the_project_counts() -> None:
+    assert build(chosen('torch = "*"\n', ">=3.11")) == "2.15.0 pypi"
+    assert build(chosen('torch = "*"\n', ">=3.10")) == "2.14.1 pypi"
+
+
+def test_an_excluded_patch_release_holds_torchvision_back() -> None:
+    body = 'torch = "*"\ntorchvision = "*"\n'
+    found = chosen(body, ">=3.11")
+    assert (build(found), build(found, "torchvision")) == ("2.10.0 pypi", "0.25.0 pypi")
+    found = chosen(body, ">=3.11,<3.14")
+    assert (build(found), build(found, "torchvision")) == ("2.15.0 pypi", "0.29.2 pypi")
+
+
+def test_an_explicit_source_serves_only_what_names_it() -> None:
+    body = 'torch = { version = ">=2.11", source = "cu126" }\n'
+    assert build(chosen(body + source("cu126"))) == "2.14.1+cu126 channel"
+    assert build(chosen('torch = ">=2.11"\n' + source("cu126"))) == "2.15.0 pypi"
+
+
+def test_a_supplemental_source_is_asked_last() -> None:
+    body = 'torch = "2.13.0"\n'
+    assert build(chosen(body + source("cu126", "supplemental"))) == "2.13.0 pypi"
+    pypi = '[[tool.poetry.source]]\nname = "pypi"\npriority = "primary"\n'
+    assert build(chosen(body + pypi + source("cu126", "primary"))) == "2.13.0+cu126 channel"
+
+
+def test_markers_divide_the_sources() -> None:
+    body = (
+        "torch = [{ version = '>=2.11', source = 'cu126', markers = \"sys_platform == 'linux'\" }, "
+        "{ version = '>=2.11', source = 'pypi', markers = \"sys_platform != 'linux'\" }]\n"
+        "[[tool.poetry.source]]\nname = 'pypi'\npriority = 'primary'\n" + source("cu126")
+    )
+    assert build(chosen(body)) == "2.14.1+cu126 channel"
+    assert build(chosen(body, platform="macos-arm64")) == "2.15.0 pypi"
+
+
+def test_a_missing_wheel_is_noticed_after_the_lock() -> None:
+    body = 'torch = { version = "2.13.0", source = "cu126" }\n' + source("cu126")
+    selection = one(chosen(body, platform="macos-arm64"))
+    assert selection.status == "none"
+    assert selection.because.startswith("poetry locks torch 2.13.0+cu126")
+
+
+def test_a_private_source_is_unknown() -> None:
+    body = (
+        'torch = "*"\n[[tool.poetry.source]]\nname = "corp"\nurl = "https://corp.example/x"\n'
+        'priority = "primary"\n'
+    )
+    assert one(chosen(body)).status == "unknown"
