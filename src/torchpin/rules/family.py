@@ -256,9 +256,11 @@ class CompanionMismatch(MisfitRule):
         for one in judged_set.judged:
             if one is torch or (one.selection.build and torch.selection.build):
                 continue
-            version, label = exact_public(one), pinned_label(one)
-            if version is None or (label and kind_of_label(label) is None):
+            placed = one.selection.placed
+            pin = exact_version(placed.declaration.specifier) if placed is not None else None
+            if pin is None or (pin[1] and kind_of_label(pin[1]) is None):
                 continue  # no pin, or a vendor's own build
+            version = pin[0]
             for build in context.catalog.find(one.selection.package, version=version):
                 if build.evidence not in PROOF or not build.requires_torch:
                     continue

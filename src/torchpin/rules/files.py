@@ -87,14 +87,12 @@ class UnreadableFile(Rule):
         paths = {path for way in context.ways for path in way.paths}
         for document in context.documents:
             if document.path not in paths:
-                yield from self.of(
-                    document,
-                    (
-                        one
-                        for one in document.problems
-                        if one.code in WHOLE or document.kind == "uv.toml"
-                    ),
-                )
+                whole = [
+                    one
+                    for one in document.problems
+                    if one.code in WHOLE or document.kind == "uv.toml"
+                ]
+                yield from self.of(document, whole)
 
 
 def format_of(document: Document) -> str:
