@@ -188,9 +188,16 @@ HARDWARE = frozenset(("kernels", "driver", "driver-branch", "vendor"))
 def meant_build(selection: Selection, chosen: SelectedSet, catalog: Catalog) -> Build | None:
     """Return the build that a pin means although it cannot be installed on the target.
 
-    Known only for an exact version that exists for the platform in exactly one place.
+    Known only for an exact version that exists for the platform in exactly one place; what stands
+    in the way is its glibc, its Python, or hashes that fit no known wheel.
     """
-    if selection.miss is None or selection.miss.kind not in ("glibc", "python"):
+    elsewhere = selection.miss is not None and selection.miss.kind in ("glibc", "python")
+    hashed = (
+        selection.status == "unknown"
+        and selection.placed is not None
+        and bool(selection.placed.declaration.hashes)
+    )
+    if not elsewhere and not hashed:
         return None
     pin = exact_version(selection.placed.declaration.specifier) if selection.placed else None
     if pin is None:
@@ -361,7 +368,7 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
     findings = merge((*stages.failures, *findings))
     findings = tuple(one for one in findings if not suppressed(one, options, settings))
     selections = tuple(
-        (one.selection, one.verdict)
+        (one.selection, one.verdict if one.would_be is None else None)
         for way in context.ways
         for judged_set in way.sets
         for one in judged_set.judged

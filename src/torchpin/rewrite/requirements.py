@@ -291,9 +291,26 @@ def pin_edits(
             line.startswith("--index-url") for line in index_lines_for(way, plan)
         )
     edits: list[tuple[Document, Edit]] = []
+    macs = serves_undeclared_macs(way, plan)
     for placed in family_declarations(way):
-        edits += pin_one(placed, plan, catalog, style, alone=alone, new_index=new_index)
+        some = pin_one(placed, plan, catalog, style, alone=alone, new_index=new_index)
+        if macs and placed.declaration.marker is None and any("+" in edit.text for _, edit in some):
+            raise RefusedError(
+                f"the file serves macOS too, which takes no label on {placed.declaration.name}; "
+                "declare a macOS group"
+            )
+        edits += some
     return edits
+
+
+def serves_undeclared_macs(way: Way, plan: Plan) -> bool:
+    """True if a marker of the family speaks of macOS and no target is a Mac."""
+    if any(target.group.platform.startswith("macos") for target in plan.targets):
+        return False
+    return any(
+        placed.declaration.name in FAMILY and "darwin" in (placed.declaration.marker or "").lower()
+        for placed in way.install.requirements
+    )
 
 
 def pin_one(

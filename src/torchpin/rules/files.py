@@ -15,6 +15,8 @@ from torchpin.rules.registry import Rule
 from torchpin.select.model import Selection
 
 TWO_DEFAULTS = "uv stops at two --index-url"
+MANY = 5
+"""So many refused lines of one file are told one by one; the rest are counted."""
 HARMLESS = frozenset(("misplaced", "encoding"))
 """Problems at which the installer does not stop: it ignores the text, or guesses the encoding."""
 UV_SETTINGS = "https://docs.astral.sh/uv/reference/settings/"
@@ -69,7 +71,17 @@ class UnreadableFile(Rule):
 
     def of(self, document: Document, problems: Iterable[Problem]) -> Iterator[Finding]:
         """Yield some problems of a document."""
+        refused = [one for one in problems if one.code not in (*HARMLESS, "specifier")]
+        for problem in refused[MANY : MANY + 1]:
+            yield self.finding(
+                document,
+                whole_line(document, problem),
+                f"and {len(refused) - MANY} more lines cannot be read: is this the right file?",
+                because=(Because("the installer stops here", PUBLISHED, format_of(document)),),
+            )
         for problem in problems:
+            if problem in refused[MANY:]:
+                continue
             if problem.code == "specifier" and "+" in slice_of(document.text, problem.span):
                 continue  # TP506 says more
             harmless = problem.code in HARMLESS
