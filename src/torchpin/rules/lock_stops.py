@@ -97,10 +97,30 @@ def refusals(way: Way, context: Context) -> Iterator[tuple[Document, Span, str]]
 
 
 def conflict_of(way: Way, context: Context) -> str:
-    """Return why ``uv lock`` stops at a project, whatever its lock says; ``""`` if it does not."""
-    from torchpin.select.uv_project import lock_of
+    """Return why ``uv lock`` stops at a project; ``""`` if it does not.
 
-    return lock_of(way.install, context.catalog, default_python(way)).conflict or ""
+    Beside a lock, which was made, only what uv refuses before it solves anything is looked for.
+    """
+    if way.install.lock is None:
+        from torchpin.select.uv_project import lock_of
+
+        return lock_of(way.install, context.catalog, default_python(way)).conflict or ""
+    project = way.install.root.project
+    if project is None or not project.sources:
+        return ""
+    from torchpin.select.forks import UnknownMarkerError
+    from torchpin.select.uv_needs import Needs, Refused
+
+    siblings = tuple(one for one in way.install.siblings if one.project is not None)
+    try:
+        needs = Needs(way.install.root, siblings, dict(way.private), default_python(way))
+        for unit in needs.units():
+            needs.declared(unit)
+    except Refused as refused:
+        return str(refused)
+    except UnknownMarkerError:
+        return ""
+    return ""
 
 
 def clash_place(way: Way, root: Document) -> Span:

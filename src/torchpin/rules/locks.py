@@ -180,7 +180,8 @@ class LockOutOfDate(LockRule):
         self, root: Document, project: Project, lock: Lock, way: Way, context: Context
     ) -> Iterator[tuple[str, Span, str]]:
         """Yield sources whose index has another URL now (another channel is TP504's)."""
-        needs = needs_of(way, context)
+        recorded = any(one.index_url for one in lock.manifest)
+        needs = needs_of(way, context) if project.sources or recorded else None
         if needs is None:
             return
         own = canonical(project.name)
@@ -459,7 +460,7 @@ def routes_of(
     sources = [one for one in project.sources if one.package == package]
     if any(one.kind != "index" for one in sources):
         return None
-    if way.install.client == "uv":
+    if way.install.client == "uv" and sources:
         return uv_routes(project, way, context, package)
     channels = [channel_of(one, way) for one in sources]
     places = frozenset(one for one in channels if one is not None)

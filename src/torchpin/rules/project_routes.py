@@ -80,7 +80,7 @@ class UndeclaredConflict(ProjectRule):
                 because=(Because("uv stops at such sources", MEASURED, UV),),
             )
             return
-        needs = needs_of(way, context)
+        needs = needs_of(way, context) if project.sources else None
         if needs is not None:
             yield from self.silent(root, project, needs)
 
@@ -206,7 +206,7 @@ class PackageNotRouted(ProjectRule):
         if not only_pypi(way):
             return
         yield from self.triton(root, project, way, context)
-        needs = needs_of(way, context)
+        needs = needs_of(way, context) if project.sources else None
         if needs is None:
             return
         seen: set[tuple[str, str]] = set()

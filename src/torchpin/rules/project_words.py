@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
@@ -93,9 +94,8 @@ def needs_of(way: Way, context: Context) -> Needs | None:
         return None
     from torchpin.select.forks import UnknownMarkerError
     from torchpin.select.uv_needs import Refused
-    from torchpin.select.uv_project import lock_of
 
-    needs = lock_of(way.install, context.catalog, default_python(way)).needs
+    needs = read_needs(way, context)
     if needs is None:
         return None
     try:
@@ -105,4 +105,31 @@ def needs_of(way: Way, context: Context) -> Needs | None:
             needs.grid.mask(text)
     except (UnknownMarkerError, Refused):
         return None
+    return needs
+
+
+_memory: list[tuple[Document, tuple[Document, ...], Needs | None]] = []
+"""The last project that has a lock, compared by identity."""
+
+
+def read_needs(way: Way, context: Context) -> Needs | None:
+    """Return what a uv project asks for; nothing is solved where a lock has settled it."""
+    install = way.install
+    if install.lock is None:
+        from torchpin.select.uv_project import lock_of
+
+        return lock_of(install, context.catalog, default_python(way)).needs
+    for root, siblings, known in _memory:
+        if root is install.root and all(map(operator.is_, siblings, install.siblings)):
+            return known
+    from torchpin.select.forks import UnknownMarkerError
+    from torchpin.select.uv_needs import Needs, Refused
+
+    siblings = tuple(one for one in install.siblings if one.project is not None)
+    needs: Needs | None = None
+    try:
+        needs = Needs(install.root, siblings, dict(install.private), default_python(way))
+    except (UnknownMarkerError, Refused):
+        needs = None
+    _memory[:] = [(install.root, install.siblings, needs)]
     return needs
