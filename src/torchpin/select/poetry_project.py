@@ -32,11 +32,15 @@ _PRIMARY = ("primary", "default")
 
 def select_poetry_project(install: Install, target: Target, catalog: Facts) -> SelectedSet:
     """Return what ``poetry install`` installs on ``target`` after ``poetry lock``."""
-    return _Answer(install, target, catalog).selected()
+    return RangeLock(install, target, catalog).selected()
 
 
-class _Answer:
-    """The selections of one install on one target."""
+class RangeLock:
+    """The selections of a lock that holds one version for all Pythons of the project."""
+
+    tool = "poetry"
+    option = "poetry"
+    """``ProjectIndex.tool`` of the indexes that count."""
 
     def __init__(self, install: Install, target: Target, facts: Facts) -> None:
         assert install.root.project is not None
@@ -74,7 +78,7 @@ class _Answer:
         if ask.unclear or ask.url is not None:
             self.unclear[ask.package] = ask.unclear or "it comes from a URL"
             return []
-        pools = self._pools(ask)
+        pools = self.pools(ask)
         found: list[Candidate] = []
         hidden = nightly = ""
         for rank, pool in enumerate(pools):
@@ -106,6 +110,9 @@ class _Answer:
             else:
                 self.misses[ask.package] = reason
             return []
+        kept = self.distinct(ask, kept)
+        if not kept:
+            return []
         best: dict[tuple[Version, int], list[Candidate]] = {}
         for candidate in kept:
             best.setdefault((candidate.version, candidate.rank), []).append(candidate)
@@ -113,7 +120,11 @@ class _Answer:
             (fitting(best[key], self.target) or best[key])[0] for key in sorted(best, reverse=True)
         ]
 
-    def _pools(self, ask: Ask) -> list[Pool]:
+    def distinct(self, ask: Ask, kept: list[Candidate]) -> list[Candidate]:
+        """Return the candidates between which the lock tells; all of them for Poetry."""
+        return kept
+
+    def pools(self, ask: Ask) -> list[Pool]:
         """Return what the sources of a package offer, in order."""
         named = {
             source.value
@@ -122,17 +133,22 @@ class _Answer:
             and marker_holds(source.marker, self.target) is not False
             and source.group in (None, *self.install.groups)
         }
-        own = [index for index in self.project.indexes if index.tool == "poetry"]
+        own = self.own_indexes()
         if named:
-            return [self._pool(ask, index) for index in own if index.name in named]
+            return [self.pool(ask, index) for index in own if index.name in named]
         primary = [index for index in own if index.priority in _PRIMARY]
-        pools = [self._pool(ask, index) for index in primary] or [self._pool(ask, None)]
+        pools = [self.pool(ask, index) for index in primary] or [self.pool(ask, None)]
         if any(pool.candidates or pool.hidden for pool in pools):
             return pools
         rest = [index for index in own if index.priority in ("supplemental", "secondary")]
-        return pools + [self._pool(ask, index) for index in rest]
+        return pools + [self.pool(ask, index) for index in rest]
 
-    def _pool(self, ask: Ask, index: ProjectIndex | None) -> Pool:
+    def own_indexes(self) -> list[ProjectIndex]:
+        """Return the indexes of the file that its tool reads."""
+        return [index for index in self.project.indexes if index.tool == self.option]
+
+    def pool(self, ask: Ask, index: ProjectIndex | None) -> Pool:
+        """Return what one source offers of a package; None is PyPI."""
         if index is None or not index.url:
             place = PlacedIndex(None, None, "", "", index_kind(""))
         else:
@@ -193,8 +209,8 @@ class _Answer:
             return self._plain(ask, "none", miss.message, miss)
         version, place = chosen.build.full_version, index_text(chosen.place)
         if conflict is not None:
-            return self._plain(ask, "unknown", f"poetry stops: {conflict}")
-        told = f"poetry locks {name} {version} from {place}"
+            return self._plain(ask, "unknown", f"{self.tool} stops: {conflict}")
+        told = f"{self.tool} locks {name} {version} from {place}"
         if not fitting([chosen], target):
             pinned = ask._replace(
                 specifier=SpecifierSet(f"=={version}"),

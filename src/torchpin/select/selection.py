@@ -73,6 +73,10 @@ def select(install: Install, target: Target, catalog: Facts) -> SelectedSet:
         from torchpin.select.poetry_project import select_poetry_project
 
         return select_poetry_project(install, target, catalog)
+    if install.root.kind == "pyproject" and install.client == "pdm":
+        from torchpin.select.pdm_project import select_pdm_project
+
+        return select_pdm_project(install, target, catalog)
     asks = gather(install, target, catalog)
     options = {
         name: _options(ask, install, target, catalog)

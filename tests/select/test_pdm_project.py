@@ -1,0 +1,56 @@
+"""Projects of PDM on the shipped catalog, without PDM; the answers were measured with 2.29.4."""
+
+from __future__ import annotations
+
+from torchpin.catalog.store import load_catalog
+from torchpin.documents.pyproject import read_pyproject
+from torchpin.fleet.model import NodeGroup, Python, Target
+from torchpin.select.model import Selection
+from torchpin.select.projects import project_installs
+from torchpin.select.selection import select
+
+HEAD = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">={}"\ndependencies = [{}]\n'
+PYPI = '[[tool.pdm.source]]\nname = "pypi"\nurl = "https://pypi.example/simple"\n'
+CU126 = '[[tool.pdm.source]]\nname = "cu126"\nurl = "https://download.pytorch.org/whl/cu126"\n'
+TORCH_ONLY = 'include_packages = ["torch"]\nexclude_packages = ["*"]\n'
+
+
+def one(body: str, requires: str, python: str = "3.11", package: str = "torch") -> Selection:
+    text = HEAD.format(python, requires) + "[tool.pdm]\ndistribution = false\n" + body
+    document = read_pyproject("pyproject.toml", text.encode())
+    assert not document.problems
+    own = Python(3, 11)
+    target = Target(NodeGroup("group", (), (own,), "linux-x86_64"), own)
+    install = project_installs(document, lock=None, client=None)[0]
+    assert install.client == "pdm"
+    found = select(install, target, load_catalog())
+    return next(s for s in found.selections if s.package == package)
+
+
+def build(selection: Selection) -> str:
+    assert selection.build is not None, selection.because
+    return f"{selection.build.full_version} {selection.build.home}"
+
+
+def test_every_python_of_the_project_counts() -> None:
+    assert build(one(PYPI, '"torch"')) == "2.15.0 pypi"
+    assert build(one(PYPI, '"torch"', "3.10")) == "2.14.1 pypi"
+    assert build(one(PYPI, '"torch", "torchvision"')) == "2.10.0 pypi"
+
+
+def test_a_source_that_includes_a_package_serves_it_alone() -> None:
+    assert build(one(PYPI + CU126 + TORCH_ONLY, '"torch"')) == "2.14.1+cu126 channel"
+    vision = one(PYPI + CU126 + TORCH_ONLY, '"torchvision==0.25.0"', package="torchvision")
+    assert build(vision) == "0.25.0 pypi"
+
+
+def test_several_sources_of_one_version_are_unknown() -> None:
+    selection = one(PYPI + CU126, '"torch==2.13.0"')
+    assert selection.status == "unknown"
+    assert "files of several sources" in selection.because
+
+
+def test_the_order_of_the_sources_counts_if_asked_for() -> None:
+    order = "[tool.pdm.resolution]\nrespect-source-order = true\n"
+    assert build(one(order + PYPI + CU126, '"torch==2.13.0"')) == "2.13.0 pypi"
+    assert build(one(order + CU126 + PYPI, '"torch==2.13.0"')) == "2.13.0+cu126 channel"
