@@ -72,6 +72,11 @@ class Client:
             answer: http.client.HTTPResponse = self._opener.open(
                 request, timeout=min(self._idle, self._budget.remaining())
             )
+            try:
+                self._budget.check()  # a cut connection looks like the end of the headers
+            except InspectError:
+                answer.close()
+                raise
             target = answer.headers.get("Location")
             if answer.status not in (301, 302, 303, 307, 308) or not target:
                 return answer

@@ -26,6 +26,8 @@ GAP = 256 * 1024
 CHUNK = 256 * 1024
 IN_MEMORY = 16 * 1024 * 1024
 TRIES = 3
+PAUSE = 0.25
+"""Seconds, doubled with each try."""
 BIGGEST = 64 * 1024**3
 """A file that claims more bytes is not read."""
 BIGGEST_READ = 8 * 1024 * 1024
@@ -175,7 +177,7 @@ class RemoteFile:
                 self._budget.check()
                 if attempt == TRIES or _slow(error):
                     raise InspectError(f"cannot be fetched: {reason(error)}") from error
-            time.sleep(min(0.25 * 2**attempt, self._budget.remaining()))
+            time.sleep(min(PAUSE * 2**attempt, self._budget.remaining()))
 
     def _step(self) -> None:
         """Take one chunk of the running answer."""
@@ -233,7 +235,7 @@ class RemoteFile:
                 self._budget.check()
                 if attempt == TRIES or _slow(error):
                     raise InspectError(f"cannot be fetched: {reason(error)}") from error
-            time.sleep(min(0.25 * 2**attempt, self._budget.remaining()))
+            time.sleep(min(PAUSE * 2**attempt, self._budget.remaining()))
 
     def _request(self, span: str, *, strict: bool = True) -> http.client.HTTPResponse:
         self.requests += 1
