@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchpin.catalog.drivers import Drivers, load_drivers
 from torchpin.catalog.model import PLATFORMS, Build
@@ -22,7 +22,6 @@ from torchpin.errors import TorchpinError, UsageError
 from torchpin.fleet.model import Fleet, NodeGroup, Settings, Target
 from torchpin.judge.model import Reason, Verdict
 from torchpin.judge.verdict import judge, judge_companion
-from torchpin.resolve.model import Origin, Outcome, Request, Want
 from torchpin.rules.context import Context, Judged, JudgedSet, Way
 from torchpin.rules.model import INFO, Finding
 from torchpin.rules.registry import Rule, all_rules, merge, run_rules
@@ -32,6 +31,9 @@ from torchpin.ways import entries, project_of, without_echoes
 
 ROUNDS = 8
 """How often fixing looks again; two or three are usual."""
+
+if TYPE_CHECKING:
+    from torchpin.resolve.model import Outcome
 
 COMPANIONS = ("torchvision", "torchaudio", "torchtext", "torchcodec")
 
@@ -416,6 +418,7 @@ def resolve_paths(options: Options, fleet: Fleet | None) -> Outcome:
         UsageError: a path does not exist, or no fleet is declared.
     """
     from torchpin.resolve import solve
+    from torchpin.resolve.model import Origin, Request, Want
     from torchpin.rewrite.request import current_channel, wants_of
 
     if fleet is None or not fleet.groups:
