@@ -252,9 +252,10 @@ def _arches(view: ReadAt, name: str) -> Arches | None:
 def _runtime(libraries: Iterable[Library]) -> str | None:
     """Return the CUDA major that all needed runtime libraries name; None if they differ."""
     found = {
-        match[1][:2]
+        match[1]
         for library in libraries
         for name in library.needs
         if (match := _CUDART.match(name))
     }
-    return found.pop() if len(found) == 1 else None
+    majors = {text[:2] if text < "7" else text[:1] for text in found}  # 64_110 is 11, 64_92 is 9
+    return majors.pop() if len(majors) == 1 else None

@@ -15,8 +15,8 @@ NO_LIBRARY = "not a library"
 NO_CUDA = "not fetched (built without CUDA)"
 """The note of a big library of a CPU build of torch."""
 _CUDA = re.compile(
-    r"(?:lib)?(?:cuda|cudart|cudadevrt|cublas(?:Lt)?|cudnn|cufft|cufile|cupti|curand|cusolver"
-    r"|cusparse(?:Lt)?|nccl|npp\w*|nvcuda|nvjpeg|nvJitLink|nvrtc|nvshmem|nvToolsExt)"
+    r"(?:lib)?(?:cuda|cudart|cudadevrt|cublas(?:Lt)?|cudnn|cudss|cufftw?|cufile|cupti|curand|cusolver"
+    r"|cusparse(?:Lt)?|cutensor|nccl|npp\w*|nvcuda|nvjpeg|nvJitLink|nvrtc|nvshmem|nvToolsExt)"
     r"(?![a-z])[\w.-]*\Z"
 )
 
