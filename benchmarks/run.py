@@ -28,6 +28,41 @@ driver = "580.65.06"
 python = "3.11"
 platform = "linux-x86_64"
 """
+PROJECT = """\
+[project]
+name = "app"
+version = "0"
+requires-python = "==3.11.*"
+dependencies = ["torch==2.13.0"]
+
+[tool.uv]
+package = false
+"""
+LOCK = """\
+version = 1
+revision = 3
+requires-python = "==3.11.*"
+
+[[package]]
+name = "app"
+version = "0"
+source = { virtual = "." }
+dependencies = [
+    { name = "torch" },
+]
+
+[package.metadata]
+requires-dist = [{ name = "torch", specifier = "==2.13.0" }]
+
+[[package]]
+name = "torch"
+version = "2.13.0"
+source = { registry = "https://pypi.example/simple" }
+wheels = [
+    { url = "https://files.example/torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl", \
+hash = "sha256:60fcdcb2f3876e21146cb4524ef06397d727ca9ad5f020818547e25075fe3cb7", size = 1 },
+]
+"""
 CLEAN = "numpy>=2\nrequests\ntorch==2.14.1\ntorchvision==0.29.1\n"
 BROKEN = """\
 torch==2.14.0+cu124
@@ -106,17 +141,24 @@ def cold_check(folder: Path, runs: int) -> list[Result]:
     def check(name: str) -> Callable[[], float]:
         return lambda: process(*TORCHPIN, "check", f"{name}.txt", cwd=folder)
 
-    bare, clean, broken, plain = alternating(
+    project = folder / "project"
+    project.mkdir()
+    (project / "torchpin.toml").write_text(FLEET)
+    (project / "pyproject.toml").write_text(PROJECT)
+    (project / "uv.lock").write_text(LOCK)
+    bare, clean, broken, plain, locked = alternating(
         runs,
         lambda: process(*PYTHON, "-c", "pass", cwd=folder),
         check("clean"),
         check("broken"),
         check("plain"),
+        lambda: process(*TORCHPIN, "check", "pyproject.toml", cwd=project),
     )
     return [
         Result("bare python -c pass", bare, None, "ms"),
         Result("cold check, one file that runs / bare python", clean / bare, 7, "x"),
         Result("cold check, one file without torch / bare python", plain / bare, 7, "x"),
+        Result("cold check, pyproject and small uv.lock / bare python", locked / bare, 8, "x"),
         Result(
             "cold check, one file with findings and fixes / bare python", broken / bare, None, "x"
         ),

@@ -168,5 +168,6 @@ def test_one_fault_is_told_once(text: str, fleet: Fleet | None, client: str) -> 
 
 SEVERAL: frozenset[str] = frozenset()
 BESIDE = frozenset({"TP102", "TP104", "TP203", "TP204", "TP207", "TP301"})
-"""A group may hold GPUs of two vendors, and each has its own fault. The driver is another matter than the wheel, and so is to whom a version belongs. Where only the
+"""A group may hold GPUs of two vendors, and each has its own fault.
+The driver is another matter than the wheel, and so is to whom a version belongs. Where only the
 Python or the C library stops the install, the build that the pin means is judged as well."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from torchpin.catalog.model import FAMILY, WATCHED
 from torchpin.documents.base import Declaration, Document, Span, line_starts, position
@@ -14,6 +14,9 @@ from torchpin.rules.context import Context, Way, base_name
 from torchpin.rules.model import WARNING, Because, Finding, Related
 from torchpin.rules.project_words import UV, ProjectRule, channel_of, needs_of
 from torchpin.select.channels import index_kind, redact
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
 
 LOCKING = "https://docs.astral.sh/uv/concepts/projects/sync/#automatic-lock-and-sync"
 POETRY_LOCK = "https://python-poetry.org/docs/cli/#check"
@@ -251,23 +254,18 @@ def comparable(one: Declaration) -> bool:
     )  # fmt: skip
 
 
-def wanted(specifier: str) -> str:
-    """Return a specifier in one spelling: ``>=2.0, <3`` and ``<3,>=2.0`` are the same."""
+def wanted(specifier: str) -> SpecifierSet | str:
+    """Return a specifier that equals every other spelling of it; text where it is none.
+
+    ``>=2.0, <3`` and ``<3,>=2`` are the same. (packaging compares so; ``canonicalize_version``
+    would cost the start-up path another import.)
+    """
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.utils import canonicalize_version
 
     try:
-        parsed = SpecifierSet(specifier)
+        return SpecifierSet(specifier)
     except InvalidSpecifier:
         return specifier
-    return ",".join(
-        sorted(
-            f"{one.operator}{canonicalize_version(one.version)}"
-            if one.operator not in ("~=", "===") and not one.version.endswith("*")
-            else f"{one.operator}{one.version}"
-            for one in parsed
-        )
-    )
 
 
 def pythons(specifier: str | None) -> tuple[bool, ...] | None:
