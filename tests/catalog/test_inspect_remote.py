@@ -229,6 +229,17 @@ def test_what_no_server_should_do(serve: Handler, message: str) -> None:
     fails(serve, message)
 
 
+def test_a_whole_file_in_place_of_its_end() -> None:
+    def serve(answer: Answer) -> None:
+        size = len(answer.server.data)
+        answer.send_response(206)
+        answer.send_header("Content-Range", f"bytes 0-{size - 1}/{size}")
+        answer.end_headers()
+        answer.wfile.write(answer.server.data)
+
+    fails(serve, "not asked for")
+
+
 def test_a_wrong_range_later_on() -> None:
     def serve(answer: Answer) -> None:
         size = len(answer.server.data)

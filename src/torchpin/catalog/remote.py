@@ -28,10 +28,11 @@ IN_MEMORY = 16 * 1024 * 1024
 TRIES = 3
 PAUSE = 0.25
 """Seconds, doubled with each try."""
-BIGGEST = 64 * 1024**3
+BIGGEST = 8 * 1024**3
 """A file that claims more bytes is not read."""
 BIGGEST_READ = 8 * 1024 * 1024
 """The most that is read at once: a directory of a wheel of 80,000 files."""
+NOT_ASKED = "the server answers with a range that was not asked for"
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})\Z")
 _BUSY = (429, 500, 502, 503, 504)
 
@@ -213,7 +214,7 @@ class RemoteFile:
         low, high, size = self._range_of(answer)
         if low != start or high > stop or size != self.size:
             answer.close()
-            raise InspectError("the server answers with a range that was not asked for")
+            raise InspectError(NOT_ASKED)
         self._answer, self._at, self._stop = answer, start, high
 
     def _first(self) -> None:
@@ -225,6 +226,9 @@ class RemoteFile:
                     answer.close()
                     answer = self._request("bytes=0-0")
                 low, high, self.size = self._range_of(answer)
+                if (low, high) not in ((max(0, self.size - TAIL), self.size), (0, 1)):
+                    answer.close()
+                    raise InspectError(NOT_ASKED)
                 self._etag = answer.headers.get("ETag")
                 self._answer, self._at, self._stop = answer, low, high
                 while self._answer is not None:
