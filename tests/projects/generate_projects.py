@@ -237,7 +237,7 @@ class _Writer:
         sources = self.sources(parts) if self.chance(0.7, "sources", "unscoped") else ""
         uv = self.conflicts(extras, groups) + self.limits()
         if self.chance(0.08, "environments"):
-            if rng.random() < 0.7:
+            if rng.random() < 0.55:
                 uv += _list("environments", list(rng.choice(ENVIRONMENTS)))
             else:
                 uv += _list("required-environments", [rng.choice(REQUIRED)])

@@ -120,6 +120,16 @@ class Grid:
             out.append([(block << (below * value)) * repeat for value in range(size)])
         return tuple(out)
 
+    @property
+    def system_names(self) -> tuple[str, ...]:
+        """Every ``sys_platform``, in alphabetical order; what stands for the rest comes last."""
+        return (*sorted(name for name in self._systems if name != _OTHER), _OTHER)
+
+    @property
+    def machine_names(self) -> tuple[str, ...]:
+        """Every ``platform_machine``, ordered in the same way."""
+        return (*sorted(name for name in self._machines if name != _OTHER), _OTHER)
+
     def system(self, name: str) -> int:
         """Return the cells of a ``sys_platform``."""
         return self._bits[0][list(self._systems).index(name)]

@@ -431,7 +431,11 @@ class Resolver:
                     continue
                 for above in range(at):
                     local = table.versions[above]
-                    same = local.version.public == str(wanted) and local.local
+                    same = (
+                        local.local
+                        and local.version.public == str(wanted)
+                        and local.first.place == offered.first.place
+                    )
                     if same and possible >> above & 1:
                         return above
                 return at
@@ -492,26 +496,37 @@ class Resolver:
     def _side(self, covered: int, required: int) -> int:
         """Return the part that uv cuts off for a required environment without wheels.
 
-        Measured with uv 0.13.9: all systems that the version has no wheel for go with the required
-        one; within a system that has some wheels only the machine goes.
+        It keeps the required environment apart from what the version has wheels for, and says no
+        more than that: a system or machine of which neither speaks goes with the first of which
+        one does, in alphabetical order (measured with uv 0.13.9).
         """
         grid = self.grid
-        side = grid.all
-        partly = False
-        for system in ("darwin", "linux", "win32"):
+        parts: dict[str, int | None] = {}
+        for system in grid.system_names:
             cells = grid.system(system)
-            if covered & cells:
-                if required & cells:
-                    partly = True
-                else:
-                    side &= ~cells
-        if partly:
-            machines = 0
-            for name in ("x86_64", "aarch64", "arm64", "AMD64", "ARM64", "x86"):
-                if required & grid.machine(name):
-                    machines |= grid.machine(name)
-            side &= machines
+            parts[system] = self._machines(covered & cells, required & cells)
+        first = next((part for part in parts.values() if part is not None), 0)
+        side = 0
+        for system, part in parts.items():
+            side |= grid.system(system) & (first if part is None else part)
         return side if side & required == required else required
+
+    def _machines(self, covered: int, required: int) -> int | None:
+        """Return the machines that go with the required environment; None if nothing is said."""
+        grid = self.grid
+        wanted = {
+            name: True if required & grid.machine(name) else False if covered & grid.machine(name)
+            else None
+            for name in grid.machine_names
+        }  # fmt: skip
+        first = next((value for value in wanted.values() if value is not None), None)
+        if first is None:
+            return None
+        mask = 0
+        for name, value in wanted.items():
+            if first if value is None else value:
+                mask |= grid.machine(name)
+        return mask
 
     def _finish(self, state: State) -> Resolution:
         chosen = {
