@@ -190,16 +190,10 @@ HARDWARE = frozenset(("kernels", "driver", "driver-branch", "vendor"))
 def meant_build(selection: Selection, chosen: SelectedSet, catalog: Catalog) -> Build | None:
     """Return the build that a pin means although it cannot be installed on the target.
 
-    Known only for an exact version that exists for the platform in exactly one place; what stands
-    in the way is its glibc, its Python, or hashes that fit no known wheel.
+    Known only for an exact version that exists for the platform in exactly one place. (Hashes that
+    fit no known wheel say that another build is meant: nothing is judged then.)
     """
-    elsewhere = selection.miss is not None and selection.miss.kind in ("glibc", "python")
-    hashed = (
-        selection.status == "unknown"
-        and selection.placed is not None
-        and bool(selection.placed.declaration.hashes)
-    )
-    if not elsewhere and not hashed:
+    if selection.miss is None or selection.miss.kind not in ("glibc", "python"):
         return None
     pin = exact_version(selection.placed.declaration.specifier) if selection.placed else None
     if pin is None:
