@@ -172,6 +172,7 @@ def test_a_library_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
             {"x_cu126.so": fatbin("70"), "y_cu130.so": fatbin("80")},
             ["partly", "partly", "partly", "fails", "fails"],
         ),
+        ({"sm80/x.so": fatbin("80"), "sm90/x.so": fatbin("90")}, ["fails", *["runs"] * 3, "fails"]),
         # Most fatbins serve, or fewer than half do.
         ({"a.so": fatbin("70 80") * 3 + fatbin("80")}, ["runs", "runs", "runs", "fails", "fails"]),
         (
@@ -189,6 +190,18 @@ def test_which_gpus_run_it(
     }
     gpus = ("V100", "sm_80", "RTX 4090", "sm_90", "sm_100")
     assert status(tmp_path, members, *gpus) == statuses
+
+
+def test_libraries_of_one_name_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = placed(
+        tmp_path,
+        {f"ext/{name}": elf(fatbin("80")) for name in ("a/x.so", "b/x.so", "x.so", "y.so")},
+    )
+    out = run(capsys, path, "--gpu", "sm_80")[1]
+    for name in ("a/x.so", "b/x.so", "ext/x.so", "y.so"):
+        assert out.count(f"  {name} ") == 2
 
 
 def test_how_many_fatbins_serve(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 from torchpin.catalog.inspection import NO_CUDA, NOT_FETCHED, Inspection, Library
@@ -88,8 +89,9 @@ def _table(inspection: Inspection, style: Style) -> list[str]:
         out += ["", style.paint("dim", f"{head}  fatbins")]
     elif shown:
         out.append("")
-    for library in shown:
-        out += _library(library)
+    names = _names([library.name for library in shown])
+    for library, name in zip(shown, names, strict=True):
+        out += _library(library, name)
     if not inspection.libraries:
         return [*out, "", "It holds no libraries."]
     if rest:
@@ -99,8 +101,26 @@ def _table(inspection: Inspection, style: Style) -> list[str]:
     return out
 
 
-def _library(library: Library) -> list[str]:
-    name = visible(os.path.basename(library.name))
+def _names(paths: Sequence[str]) -> list[str]:
+    """Return file names, with as many folders before them as tell them apart."""
+    out = []
+    for path in paths:
+        pieces = path.split("/")
+        tails = ("/".join(pieces[-count:]) for count in range(1, len(pieces) + 1))
+        out.append(
+            next(
+                (
+                    tail
+                    for tail in tails
+                    if sum(p == path or p.endswith(f"/{tail}") for p in paths) == 1
+                ),
+                path,
+            )
+        )
+    return [visible(name) for name in out]
+
+
+def _library(library: Library, name: str) -> list[str]:
     if library.note:
         tail = ": --all reads it too" if library.note in (NOT_FETCHED, NO_CUDA) else ""
         return _wrap(f"{name} ({_bytes(library.packed)}) {library.note}{tail}", "  ")
@@ -131,10 +151,10 @@ def _gpu(row: GpuFit, style: Style) -> list[str]:
     status = style.paint(_PAINT.get(row.status, "bold"), _WORDS.get(row.status, row.status))
     out = [f"{style.paint('bold', title)}: {status}"]
     out += [line for because in row.because for line in _wrap(clean(because), "  ")]
-    names = [os.path.basename(fit.library) for fit in row.libraries]
+    names = _names([fit.library for fit in row.libraries])
     size = max(map(len, names), default=0)
     for name, fit in zip(names, row.libraries, strict=True):
-        out.append(f"  {visible(name):<{size}}  {_fit(fit)}")
+        out.append(f"  {name:<{size}}  {_fit(fit)}")
     return out
 
 

@@ -16,7 +16,7 @@ from torchpin.judge.model import BADNESS, FAILS, PARTLY, RUNS, RUNS_VIA_PTX, UNK
 
 NO_CODE = "no-device-code"
 """Nothing in it is made for a GPU: none is needed, none is used."""
-_CUDA_IN_NAME = re.compile(r"(?i)[_-]?cu(?:da)?[_-]?\d{2,3}(?![0-9a-z])")
+_VARIANT = re.compile(r"(?i)[_-]?(?:cu(?:da)?[_-]?\d{2,3}|sm_?\d{2,3}[af]?)(?![0-9a-z])")
 _OTHER_VENDORS = {"amd": ("AMD", "amdhip64"), "intel": ("Intel", "sycl")}
 
 
@@ -128,14 +128,15 @@ def _row(name: str, tally: dict[Match, int], *, special: bool) -> LibraryFit:
 def _whole(libraries: tuple[LibraryFit, ...]) -> str:
     """Judge a wheel by its libraries.
 
-    Libraries whose names differ in a CUDA version alone (``…_cuda126.so``, ``…_cuda130.so``) are
-    alternatives: one that runs is enough. Those for single GPUs do not count against others.
+    Libraries whose paths differ in a CUDA version or a GPU alone (``…_cuda126.so`` and
+    ``…_cuda130.so``, ``sm90/x.so`` and ``sm100/x.so``) are alternatives: one that runs is enough.
+    Those for single GPUs do not count against others.
     """
     groups: dict[str, list[str]] = {}
     for row in libraries:
         if row.special and row.status == FAILS:
             continue
-        key = _CUDA_IN_NAME.sub("", row.library) or row.library
+        key = _VARIANT.sub("", row.library) or row.library
         groups.setdefault(key, []).append(row.status)
     if not groups:
         return FAILS
