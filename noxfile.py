@@ -62,6 +62,11 @@ def _pytest(session: nox.Session, *args: str) -> None:
     session.run("pytest", *(session.posargs or args), env={"PYTHONDONTWRITEBYTECODE": ""})
 
 
+WORKERS = ("-n", str(min(4, os.cpu_count() or 1)), "--dist", "loadfile")
+ELSEWHERE = ("-m", "not oracle and not clients", "--ignore", "tests/corpus", *WORKERS)
+"""Where not every test runs: real clients and real files are tried on one Python."""
+
+
 @nox.session(python=ONCE)
 def lint(session: nox.Session) -> None:
     """Ruff: rules and format."""
@@ -81,8 +86,7 @@ def types(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The tests on each Python; those that run the real pip, uv or git on one of them."""
     session.install("-e", ".[test]")
-    once = session.python == ONCE
-    _pytest(session, "-m", "not oracle" if once else "not oracle and not clients")
+    _pytest(session, *(("-m", "not oracle", *WORKERS) if session.python == ONCE else ELSEWHERE))
 
 
 @nox.session(python="3.10" if "3.10" in INTERPRETERS else ONCE)
@@ -98,7 +102,7 @@ def minimums(session: nox.Session) -> None:
         external=True,
     )
     session.install("-r", str(lowest))
-    _pytest(session, "-m", "not oracle and not clients")
+    _pytest(session, *ELSEWHERE)
 
 
 @nox.session(python=ONCE)
