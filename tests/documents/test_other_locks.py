@@ -291,7 +291,7 @@ def test_cutting_equals_a_whole_parse(
         patch.setattr(module, "_cut", none)
         whole = lock_of(reader("x", text.encode()))
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_whole", refuse)
+        patch.setattr(module, "watched_whole", refuse)
         cut = lock_of(reader("x", text.encode()))
     assert cut == whole
     assert cut.packages

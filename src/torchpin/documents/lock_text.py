@@ -11,6 +11,7 @@ import re
 import sys
 from typing import Any, NamedTuple
 
+from torchpin.catalog.model import WATCHED
 from torchpin.documents.base import Document, Problem, Span
 from torchpin.documents.project import Lock
 
@@ -239,3 +240,44 @@ def filename(url: str) -> str:
 def _unescape(match: re.Match[str]) -> str:
     code = int(match[1], 16)
     return chr(code) if 0x20 <= code < 0x7F else match[0]
+
+
+def watched_blocks(
+    text: str, cuts: Cuts, key: str, end: int | None = None
+) -> tuple[Entry, ...] | None:
+    """Return the watched packages of a machine-made lock, each parsed alone.
+
+    Args:
+        text: the lock.
+        cuts: its blocks.
+        key: name of the array of tables, ``package`` or ``packages``.
+        end: where the blocks end, if other tables follow.
+
+    None if a block holds more than its package.
+
+    Raises:
+        TomlError: a block is not TOML.
+    """
+    entries = []
+    for block in cuts.blocks:
+        if canonical(block.name) not in WATCHED:
+            continue
+        body = text[block.start : block.end if end is None else min(block.end, end)]
+        table = parse(body)
+        if len(table) != 1:
+            return None
+        entries.append(Entry(table[key][0], block.start, block.start + len(body.rstrip())))
+    return tuple(entries)
+
+
+def watched_whole(text: str, key: str) -> tuple[dict[str, Any], tuple[Entry, ...]]:
+    """Return a lock parsed whole, and its watched packages.
+
+    Raises:
+        TomlError: the text is not TOML.
+    """
+    head = parse(text)
+    entries = whole_entries(text, tables(head.get(key)), key)
+    return head, tuple(
+        one for one in entries if canonical(string(one.table.get("name"))) in WATCHED
+    )

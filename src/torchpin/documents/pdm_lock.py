@@ -28,7 +28,8 @@ from torchpin.documents.lock_text import (
     strings,
     tables,
     value_span,
-    whole_entries,
+    watched_blocks,
+    watched_whole,
 )
 from torchpin.documents.project import Lock, LockedPackage, LockedUse, LockedWheel
 
@@ -55,7 +56,7 @@ def read_pdm_lock(path: str, data: bytes) -> Document:
         return document(path, KIND, source, None, (source.problem,))
     text = source.text
     try:
-        head, entries = _cut(text) or _whole(text)
+        head, entries = _cut(text) or watched_whole(text, "package")
     except TomlError as error:
         return document(path, KIND, source, None, (problem_of(error, text),))
     metadata = mapping(head.get("metadata"))
@@ -85,26 +86,12 @@ def _cut(text: str) -> tuple[dict[str, Any], tuple[Entry, ...]] | None:
     cuts = cut(text, "[[package]]")
     if cuts is None or "\n[metadata" not in text[: cuts.head]:
         return None
-    entries = []
     try:
         head = parse(text[: cuts.head])
-        for block in cuts.blocks:
-            if canonical(block.name) in WATCHED:
-                body = text[block.start : block.end]
-                table = parse(body)
-                if len(table) != 1:
-                    return None
-                end = block.start + len(body.rstrip())
-                entries.append(Entry(table["package"][0], block.start, end))
+        entries = watched_blocks(text, cuts, "package")
     except TomlError:
         return None  # the whole text says where and why
-    return head, tuple(entries)
-
-
-def _whole(text: str) -> tuple[dict[str, Any], tuple[Entry, ...]]:
-    head = parse(text)
-    entries = whole_entries(text, tables(head.get("package")), "package")
-    return head, tuple(e for e in entries if canonical(string(e.table.get("name"))) in WATCHED)
+    return None if entries is None else (head, entries)
 
 
 def _place(platform: str) -> str:

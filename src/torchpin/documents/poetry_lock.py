@@ -27,7 +27,8 @@ from torchpin.documents.lock_text import (
     strings,
     tables,
     value_span,
-    whole_entries,
+    watched_blocks,
+    watched_whole,
 )
 from torchpin.documents.project import Lock, LockedPackage, LockedUse, LockedWheel
 
@@ -47,7 +48,7 @@ def read_poetry_lock(path: str, data: bytes) -> Document:
         return document(path, KIND, source, None, (source.problem,))
     text = source.text
     try:
-        head, entries = _cut(text) or _whole(text)
+        head, entries = _cut(text) or watched_whole(text, "package")
     except TomlError as error:
         return document(path, KIND, source, None, (problem_of(error, text),))
     metadata = mapping(head.get("metadata"))
@@ -79,27 +80,12 @@ def _cut(text: str) -> tuple[dict[str, Any], tuple[Entry, ...]] | None:
     tail = _TAIL.search(text, cuts.blocks[-1].start + 2)
     if tail is None:
         return None
-    entries = []
     try:
         head = {**parse(text[: cuts.head]), **parse(text[tail.start() :])}
-        for block in cuts.blocks:
-            if canonical(block.name) in WATCHED:
-                body = text[block.start : min(block.end, tail.start())]
-                table = parse(body)
-                if len(table) != 1:
-                    return None
-                end = block.start + len(body.rstrip())
-                entries.append(Entry(table["package"][0], block.start, end))
+        entries = watched_blocks(text, cuts, "package", tail.start())
     except TomlError:
         return None  # the whole text says where and why
-    return head, tuple(entries)
-
-
-def _whole(text: str) -> tuple[dict[str, Any], tuple[Entry, ...]]:
-    head = parse(text)
-    entries = whole_entries(text, tables(head.get("package")), "package")
-    watched = [e for e in entries if canonical(string(e.table.get("name"))) in WATCHED]
-    return head, tuple(watched)
+    return None if entries is None else (head, entries)
 
 
 def _package(text: str, entry: Entry, metadata: dict[str, Any]) -> LockedPackage:

@@ -27,7 +27,8 @@ from torchpin.documents.lock_text import (
     strings,
     tables,
     value_span,
-    whole_entries,
+    watched_blocks,
+    watched_whole,
 )
 from torchpin.documents.project import Lock, LockedPackage, LockedUse, LockedWheel
 
@@ -47,7 +48,7 @@ def read_pylock(path: str, data: bytes) -> Document:
         return document(path, KIND, source, None, (source.problem,))
     text = source.text
     try:
-        head, entries = _cut(text) or _whole(text)
+        head, entries = _cut(text) or watched_whole(text, "packages")
     except TomlError as error:
         return document(path, KIND, source, None, (problem_of(error, text),))
     version = string(head.get("lock-version"))
@@ -77,28 +78,14 @@ def _cut(text: str) -> tuple[dict[str, Any], tuple[Entry, ...]] | None:
     cuts = cut(text, _HEADER)
     if cuts is None:
         return None
-    entries = []
     try:
         head = parse(text[: cuts.head])
         if re.compile(r"^\[(?!\[|packages\.)", re.MULTILINE).search(text, cuts.blocks[-1].start):
             return None  # tables behind the packages
-        for block in cuts.blocks:
-            if canonical(block.name) in WATCHED:
-                body = text[block.start : block.end]
-                table = parse(body)
-                if len(table) != 1:
-                    return None
-                end = block.start + len(body.rstrip())
-                entries.append(Entry(table["packages"][0], block.start, end))
+        entries = watched_blocks(text, cuts, "packages")
     except TomlError:
         return None  # the whole text says where and why
-    return head, tuple(entries)
-
-
-def _whole(text: str) -> tuple[dict[str, Any], tuple[Entry, ...]]:
-    head = parse(text)
-    entries = whole_entries(text, tables(head.get("packages")), "packages")
-    return head, tuple(e for e in entries if canonical(string(e.table.get("name"))) in WATCHED)
+    return None if entries is None else (head, entries)
 
 
 def _check(head: dict[str, Any], entries: tuple[Entry, ...]) -> tuple[Problem, ...]:
