@@ -132,6 +132,8 @@ def write_plan(
     )
     if blocked is not None:
         return Fix(DISPLAY, f"{text}; mend the lines of {blocked} that cannot be read first")
+    if way.install.unread:
+        return Fix(DISPLAY, f"{text}; not written: {way.install.unread[0].because}")
     if current_channel(way) == "cpu" and plan.channel != "cpu" and not keeps_purpose(way, plan):
         return Fix(DISPLAY, f"{text} for the groups with GPUs; the cpu index is left to the others")
     other = refusal(way, context, plan)

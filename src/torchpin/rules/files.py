@@ -176,6 +176,11 @@ class NewerThanCatalog(Rule):
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
         """Yield one finding for each reason why selections are unknown."""
         said: set[str] = set()
+        for unread in way.install.unread:
+            if unread.because not in said:
+                said.add(unread.because)
+                span = option_at(unread.document, unread.offset)
+                yield self.finding(unread.document, span, f"not judged: {unread.because}")
         for judged_set, one in context.pairs(way):
             selection = one.selection
             if selection.status != "unknown" or selection.because in said:

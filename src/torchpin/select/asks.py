@@ -82,15 +82,23 @@ def gather(install: Install, target: Target, facts: Facts) -> dict[str, Ask]:
     for placed in install.constraints:
         limits.setdefault(name_of(placed), []).append(placed)
     return {
-        name: combine(name, placed, tuple(limits.get(name, ())), target)
+        name: bounded(combine(name, placed, tuple(limits.get(name, ())), target), install)
         for name, placed in wanted.items()
     }
+
+
+def bounded(ask: Ask, install: Install) -> Ask:
+    """Return the ask as what is not read leaves it: unclear, or an exact pin under limits."""
+    for one in install.unread:
+        if not ask.unclear and not (one.constraint and ask.exact):
+            return ask._replace(unclear=one.because)
+    return ask
 
 
 def implied(name: str, by: str, install: Install, target: Target) -> Ask:
     """Return the ask for a package that nothing declares and ``by`` needs."""
     limits = tuple(placed for placed in install.constraints if name_of(placed) == name)
-    return combine(name, [], limits, target, implied_by=by)
+    return bounded(combine(name, [], limits, target, implied_by=by), install)
 
 
 def combine(

@@ -16,7 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from torchpin.documents.base import Declaration, Document, Include, IndexLine, OptionText
 from torchpin.errors import TorchpinError
 from torchpin.select.channels import index_kind, redact
-from torchpin.select.model import Install, Placed, PlacedIndex
+from torchpin.select.model import Install, Placed, PlacedIndex, Unread
+
+DEEPEST = 100
+"""Files that are followed one inside the other; pip and uv go deeper, people do not."""
+MOST = 2000
+"""Includes that are followed in one install: files that each include the next twice have no end."""
 
 _UV_OPTIONS = frozenset(("--hash",))
 _UV_GLOBAL = frozenset(
@@ -58,6 +63,8 @@ class _Walk:
         self.requirements: list[Placed] = []
         self.constraints: list[Placed] = []
         self.problems: list[tuple[Document, str, int]] = []
+        self.unread: list[Unread] = []
+        self.followed = 0
         self.urls: list[PlacedIndex] = []
         """pip: ``index_urls`` of its finder. uv: extra indexes."""
         self.default: PlacedIndex | None = None
@@ -141,7 +148,8 @@ class _Walk:
         inner = include.constraint or (constraint and self.client == "uv")
         at = include.span.start
         if "://" in include.path:
-            self.problems.append((document, f"{redact(include.path)} is not read (a URL)", at))
+            because = f"{redact(include.path)} is a URL and not read: name a local copy of it"
+            self.unread.append(Unread(document, because, at, inner))
             return
         path = os.path.normpath(os.path.join(os.path.dirname(document.path), include.path))
         key = os.path.abspath(path)
@@ -152,6 +160,13 @@ class _Walk:
             self._uv_visited.add((key, inner))
         elif key in stack:
             self.problems.append((document, f"{include.path} includes itself; pip stops here", at))
+            return
+        self.followed += 1
+        if len(stack) > DEEPEST or self.followed > MOST:
+            what = f"{DEEPEST} files one in the other" if len(stack) > DEEPEST else f"{MOST} files"
+            because = f"more than {what} are included: {include.path} is not followed"
+            if len(self.unread) < MOST or all(one.constraint != inner for one in self.unread):
+                self.unread.append(Unread(document, because, at, inner))
             return
         try:
             loaded = self.load(path)
@@ -270,13 +285,23 @@ class _Walk:
     def indexes(self) -> tuple[PlacedIndex, ...]:
         """Return the effective indexes in the order of the client."""
         if self.no_index:
-            return tuple(self.links)
+            return _once(self.links)
         if self.client == "uv":
             if self.broken and not self.given:
-                return (*self.urls, *self.links)
+                return _once([*self.urls, *self.links])
             last = self.given or self.default or self.placed(None, None, "", "")
-            return (*self.urls, last, *self.links)
-        return (*self.urls, *self.links)
+            return _once([*self.urls, last, *self.links])
+        return _once([*self.urls, *self.links])
+
+
+def _once(indexes: Sequence[PlacedIndex]) -> tuple[PlacedIndex, ...]:
+    """Return indexes without those of a line that was read before (a file included twice)."""
+    found: dict[tuple[str, int, str], PlacedIndex] = {}
+    for index in indexes:
+        path = index.document.path if index.document is not None else ""
+        start = index.line.span.start if index.line is not None else -1
+        found.setdefault((path, start, index.url), index)
+    return tuple(found.values())
 
 
 def _by_line(document: Document) -> list[tuple[IndexLine, ...]]:
@@ -321,8 +346,9 @@ def install_of(
         requirements=tuple(walk.requirements),
         constraints=tuple(walk.constraints),
         indexes=walk.indexes(),
-        discarded=tuple(walk.discarded),
+        discarded=_once(walk.discarded),
         pre=walk.pre,
         no_index=walk.no_index,
         problems=tuple(walk.problems),
+        unread=tuple(walk.unread),
     )

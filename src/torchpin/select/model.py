@@ -39,6 +39,18 @@ class Placed(NamedTuple):
     declaration: Declaration
 
 
+class Unread(NamedTuple):
+    """An include that is not followed: what it asks for is unknown."""
+
+    document: Document
+    because: str
+    """One sentence."""
+    offset: int
+    """Of the include in its document."""
+    constraint: bool
+    """It only limits versions, so that an exact pin means what it says."""
+
+
 class Install(NamedTuple):
     """What one command would install."""
 
@@ -59,6 +71,7 @@ class Install(NamedTuple):
     pre: bool = False
     no_index: bool = False
     problems: tuple[tuple[Document, str, int], ...] = ()
+    """Missing includes and the like: document, message, offset."""
     lock: Document | None = None
     """The lock that installs in place of the manifest."""
     extras: tuple[str, ...] = ()
@@ -69,7 +82,8 @@ class Install(NamedTuple):
     """Manifests of the workspace that are locked together with the root (the root excluded)."""
     private: tuple[tuple[str, str], ...] = ()
     """What the profile says about URLs, for the indexes that only sources name."""
-    """Missing includes and the like: document, message, offset."""
+    unread: tuple[Unread, ...] = ()
+    """Includes that are not followed."""
 
 
 class Miss(NamedTuple):
