@@ -174,6 +174,8 @@ def link_pages(way: Way, lines: list[PlacedIndex], plan: Plan) -> list[tuple[Doc
 
     A link page shadows nothing, and uv falls back to PyPI where it has no wheel for the platform.
     """
+    if any(shares_line(index) for index in lines):
+        raise RefusedError("another option stands on the line of the index")
     edits = [delete_line(index) for index in lines]
     document, first = edits[0]
     base = mirror_of(lines, plan.channel)
@@ -212,10 +214,33 @@ def pages_for(way: Way, plan: Plan, base: str | None = None) -> list[str]:
 
 
 def delete_line(index: PlacedIndex) -> tuple[Document, Edit]:
-    """Return the edit that deletes an index line with its line end."""
+    """Return the edit that deletes an index line with its line end.
+
+    Where something else stands on the line, only the option goes, with the blanks beside it.
+    """
     assert index.document is not None
     assert index.line is not None
-    return index.document, Edit(whole_line(index.document.text, index.line.line_span), "")
+    text, line = index.document.text, index.line.line_span
+    if not shares_line(index):
+        return index.document, Edit(whole_line(text, line), "")
+    start, end = index.line.span
+    while end < line.end and text[end] in " \t":
+        end += 1
+    while end == line.end and start > line.start and text[start - 1] in " \t":
+        start -= 1
+    return index.document, Edit(Span(start, end), "")
+
+
+def shares_line(index: PlacedIndex) -> bool:
+    """True if another option, an include or a requirement stands on the line of ``index``."""
+    assert index.document is not None
+    assert index.line is not None
+    document, line = index.document, index.line.line_span
+    spans = [one.span for one in document.indexes]
+    spans += [one.span for one in document.options]
+    spans += [one.span for one in document.includes]
+    spans += [one.span for one in document.declarations]
+    return sum(line.start <= span.start < line.end for span in spans) > 1
 
 
 def whole_line(text: str, line: Span) -> Span:
