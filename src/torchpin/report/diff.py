@@ -16,6 +16,7 @@ def render(path: str, before: str, after: str, style: Style) -> str:
 
     name = path.replace("\\", "/").removeprefix("./")
     old, new = (name, name) if name.startswith("/") else (f"a/{name}", f"b/{name}")
+    old, new = quoted(old), quoted(new)
     out: list[str] = []
     for line in unified_diff(_lines(before), _lines(after), old, new):
         text = redact(line)
@@ -24,6 +25,19 @@ def render(path: str, before: str, after: str, style: Style) -> str:
         word = "bold" if line.startswith(("---", "+++")) else _COLOR.get(line[0], "")
         out.append(style.paint(word, text.rstrip("\n")) + "\n" if word and style.color else text)
     return "".join(out)
+
+
+def quoted(name: str) -> str:
+    """Return a path as git writes it in a patch: in quotes where it holds what could be taken for
+    another line, or moves a terminal's cursor."""
+    if name.isprintable() and '"' not in name:
+        return name
+    out = []
+    for byte in name.encode("utf-8", "surrogateescape"):
+        char = chr(byte)
+        plain = 0x20 <= byte < 0x7F and char not in '"\\'
+        out.append(char if plain else f"\\{char}" if char in '"\\' else f"\\{byte:03o}")
+    return f'"{"".join(out)}"'
 
 
 def _lines(text: str) -> list[str]:

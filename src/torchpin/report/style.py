@@ -21,7 +21,13 @@ _CODES = {
     "blue": "1;34",
 }
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"`<>]+")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s'\"`<>]+")
+_LOOSE = re.compile(
+    r"(?<=://)[^\s/?#@]{1,300}[\"'`<>][^\s/?#@]{0,300}(?=@)"  # a quote within the password
+    r"|(?<=://)[\w.+%~-]{1,300}:(?![\d$])[^\s/?#@:'\"`<>]{1,300}(?![^\s/?#'\"`<>])"  # no port
+    r"|(?<![\w.+%~-])[\w.+%~-]{0,300}:[^\s/?#@:]{1,300}(?=@(?:[\w-]{1,63}\.|localhost\b))"
+)
+"""Credentials where no well-formed URL is: half of one, or one that a blank or a quote cuts."""
 _VARIABLES = re.compile(r"(?:\$\{[A-Z0-9_]+\}|:)+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
@@ -45,7 +51,7 @@ def secrets(text: str) -> tuple[tuple[int, int], ...]:
     What may be a secret is decided in ``select.channels``; a part that consists of
     ``${VARIABLES}`` only is none.
     """
-    if "://" not in text:
+    if "://" not in text and "@" not in text:
         return ()
     out: list[tuple[int, int]] = []
     for match in _URL.finditer(text):
@@ -58,6 +64,11 @@ def secrets(text: str) -> tuple[tuple[int, int], ...]:
             at = end + len(piece)
         if len(kept) > 1:
             out.append((match.start() + at, match.end() - len(kept[-1])))
+    if "@" in text or re.search(r"://[^\s/@]*:\D", text):
+        for match in _LOOSE.finditer(text):
+            if all(match.end() <= start or end <= match.start() for start, end in out):
+                out.append(match.span())
+        out.sort()
     return tuple(span for span in out if not _VARIABLES.fullmatch(text, *span))
 
 
