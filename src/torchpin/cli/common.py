@@ -35,7 +35,7 @@ def options_of(args: Arguments) -> Options:
         if len(paths) > 1:
             raise UsageError("- (standard input) cannot stand beside other paths")
         stdin_filename = args.stdin_filename or "requirements.txt"
-        stdin = sys.stdin.buffer.read()
+        stdin = _read_stdin()
     elif args.stdin_filename:
         raise UsageError("--stdin-filename goes with - (standard input) only")
     else:
@@ -54,6 +54,25 @@ def options_of(args: Arguments) -> Options:
         stdin=stdin,
         stdin_filename=stdin_filename,
     )
+
+
+def _read_stdin() -> bytes:
+    """Return all of standard input.
+
+    Raises:
+        UsageError: it is closed, cannot be read, or larger than any dependency file.
+    """
+    from torchpin.documents.loader import MAX_SIZE
+
+    if sys.stdin is None:
+        raise UsageError("standard input is closed")
+    try:
+        data = sys.stdin.buffer.read(MAX_SIZE + 1)
+    except OSError as error:
+        raise UsageError(f"standard input cannot be read: {error.strerror}") from error
+    if len(data) > MAX_SIZE:
+        raise UsageError(f"standard input is too large: more than {MAX_SIZE // 1048576} MiB")
+    return data
 
 
 def declared_fleet(args: Arguments) -> Fleet | None:

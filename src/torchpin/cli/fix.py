@@ -19,7 +19,7 @@ from torchpin.cli.parser import (
 )
 from torchpin.cli.terminal import folded, note, out, style, tell
 from torchpin.documents.base import Document
-from torchpin.errors import UsageError
+from torchpin.errors import TorchpinError, UsageError
 from torchpin.report.model import plural
 from torchpin.report.style import clean
 
@@ -197,9 +197,14 @@ def _print_fixed(result: FixResult, options: Options) -> None:
             data = changed
         else:
             note(f"{clean(document.path)} would change too; run torchpin fix on the file itself")
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise TorchpinError(f"the output cannot be written: {error.strerror}") from error
 
 
 def _skipped(result: FixResult, args: Arguments) -> None:

@@ -102,8 +102,19 @@ def guarded(argv: list[str]) -> int:
     except KeyboardInterrupt:
         return _SIGINT
     except Exception as error:  # noqa: BLE001 (the last resort: reported, never hidden)
+        if isinstance(error, FileNotFoundError) and not _stands():
+            return _fail(UsageError("the current folder does not exist any more"))
         return _defect(error)
     return code
+
+
+def _stands() -> bool:
+    """Tell whether the current folder exists: another process may have removed it."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _flush() -> None:
@@ -142,7 +153,7 @@ def _defect(error: Exception) -> int:
     if os.environ.get("TORCHPIN_DEBUG"):
         import traceback
 
-        traceback.print_exc()
+        sys.stderr.write(redact(traceback.format_exc()))
     message = redact(f"{type(error).__name__}: {error}")
     sys.stderr.write(
         f"torchpin: internal failure: {message}\n"
