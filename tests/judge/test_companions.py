@@ -76,7 +76,7 @@ CUDA = [
     ("torchvision", "0.28.0", "rocm7.2", "rocm7.2", "runs"),
     ("torchvision", "0.28.0", "cu128.nv", "cu128", "unknown"),
     ("torchvision", "0.28.0", "xpu", "cu128", "unknown"),
-    ("torchcodec", "0.14.0", "cu130", "cu126", "fails"),
+    ("torchcodec", "0.14.0", "cu130", "cu126", "partly"),
     ("torchcodec", "0.14.0", "cpu", "cu126", None),
     ("xformers", "0.0.30", "cu118", "cu126", "unknown"),
     ("torchdata", "0.9.0", "cpu", "cu126", None),
