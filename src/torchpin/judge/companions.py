@@ -154,6 +154,6 @@ def _cuda_pair(companion: Build, torch: Build, this: str, other: str) -> Reason:
         f"{this} is built with CUDA {ours}, {other} with CUDA {theirs}: "
         f"{companion.package} {companion.version} needs the same {what}"
     )
-    # Its README asks for the same CUDA; nothing checks it, and the libraries may come from elsewhere.
+    # Nothing checks it, and the libraries may come from elsewhere.
     status = PARTLY if companion.package == "torchcodec" else FAILS
     return Reason(question, status, text, evidence, source)
