@@ -256,8 +256,7 @@ class CompanionMismatch(MisfitRule):
         for one in judged_set.judged:
             if one is torch or (one.selection.build and torch.selection.build):
                 continue
-            placed = one.selection.placed
-            pin = exact_version(placed.declaration.specifier) if placed is not None else None
+            pin = pin_of(one)
             if pin is None or (pin[1] and kind_of_label(pin[1]) is None):
                 continue  # no pin, or a vendor's own build
             version = pin[0]
@@ -284,10 +283,15 @@ class CompanionMismatch(MisfitRule):
 
 def exact_public(one: Judged | None) -> str | None:
     """Return the public version that the declaration pins exactly, without its label."""
-    if one is None or one.selection.placed is None:
-        return None
-    pin = exact_version(one.selection.placed.declaration.specifier)
+    pin = pin_of(one)
     return pin[0] if pin else None
+
+
+def pin_of(one: Judged | None) -> tuple[str, str] | None:
+    """Return version and label of the pin that holds on the target; None if there is none."""
+    if one is None or one.selection.placed is None or one.selection.status == "skipped":
+        return None
+    return exact_version(one.selection.placed.declaration.specifier)
 
 
 class MixedChannels(MisfitRule):
@@ -351,9 +355,7 @@ class MixedChannels(MisfitRule):
 
 def pinned_label(one: Judged | None) -> str | None:
     """Return the channel that the declaration pins by its label; None for vendors' labels."""
-    if one is None or one.selection.placed is None:
-        return None
-    pin = exact_version(one.selection.placed.declaration.specifier)
+    pin = pin_of(one)
     return pin[1] if pin and kind_of_label(pin[1]) is not None else None
 
 
