@@ -133,3 +133,14 @@ def test_notes_below_a_removed_pin_go_with_it(tmp_path: Path) -> None:
     options = engine.Options((str(path),), isolated=True, unsafe_fixes=True)
     ((_, data),) = engine.fix(options, v100()).changes
     assert data.decode() == "numpy==2.2.6\n    # via other\n# the end\ntorch==2.7.1\n"
+
+
+def test_a_link_page_is_not_moved_to_an_index_that_nobody_knows(tmp_path: Path) -> None:
+    path = tmp_path / "requirements.txt"
+    path.write_text(
+        "-f https://download.pytorch.org/whl/torch_stable.html\ntorch==2.14.0+cu199\n", "utf-8"
+    )
+    fleet = fleet_from_options(gpus=["A100-SXM4-80GB"], python="3.11", platform="linux-x86_64")
+    options = engine.Options(paths=(str(path),), isolated=True, unsafe_fixes=True)
+    for _, data in engine.fix(options, fleet).changes:
+        assert b"cu199" not in data

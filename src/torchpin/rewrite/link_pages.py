@@ -26,8 +26,8 @@ def link_page_fix(way: Way, context: Context) -> Fix | None:
     pins = [exact_version(placed.declaration.specifier) for placed in declarations]
     labels = {pin[1] for pin in pins if pin is not None and pin[1]}
     label = labels.pop() if len(labels) == 1 else ""
-    if kind_of_label(label) is None:
-        return None
+    if kind_of_label(label) is None or label not in context.catalog.channels():
+        return None  # no index of that name is known: the link page may be all there is
     url = channel_url(label)
     options = [f"--extra-index-url {url}"]
     if way.install.client == "uv":  # an index would shadow other packages
