@@ -45,7 +45,8 @@ DISJOINT = (
     ),
     ("python_version < '3.12'", "python_version >= '3.12'"),
 )
-CHANNELS = ("cpu", "cu126", "cu128", "cu130", "cu132", "cu129", "rocm7.2", "xpu", "cu118")
+CHANNELS = ("cpu", "cu126", "cu128", "cu130", "cu132", "cu129", "rocm7.2", "cu118")
+"""Not ``xpu``: the stub's pages of it tell no Requires-Python, so that uv learns it later."""
 PYTHONS = (
     ">=3.10", ">=3.10", ">=3.11", ">=3.10,<3.13", ">=3.11,<3.12", "==3.11.*", ">=3.9",
     ">=3.10,<3.14", ">=3.12", ">=3.13", ">=3.12,<3.13", "~=3.10",

@@ -31,6 +31,8 @@ _SYSTEMS = {
     "darwin": ("posix", "Darwin"),
     "win32": ("nt", "Windows"),
 }
+_STRANGE = {"other nt": ("nt", "other"), "other posix": ("posix", "other")}
+"""Systems with no ``sys_platform`` of their own: for uv they may be of any ``os_name``."""
 _MACHINES = ("x86_64", "aarch64", "arm64", "AMD64", "ARM64", "x86")
 _IMPLEMENTATIONS = {"CPython": "cpython", "PyPy": "pypy"}
 _OTHER = "other"
@@ -91,7 +93,7 @@ class Grid:
         )
         if len(self._inside) > _MOST_IN:
             raise UnknownMarkerError("too many tests with 'in'")
-        self._systems = {**systems, _OTHER: (_OTHER, _OTHER)}
+        self._systems = {**systems, **_STRANGE, _OTHER: (_OTHER, _OTHER)}
         self._machines = (*machines, _OTHER)
         self.points = tuple(sorted(points))
         sizes = (

@@ -124,9 +124,9 @@ class Solver:
         """Record that none of ``versions`` can be used."""
         self._add({name: versions})
 
-    def restart(self) -> None:
-        """Take back all decisions, as uv does where a version needs another Python."""
-        self._backtrack(1)
+    def restart(self, name: str) -> None:
+        """Go back to where ``name`` came in, as uv does where a version needs another Python."""
+        self._backtrack(self._assignments[self._first(name, self._full(name))].level)
 
     def requires(self, name: str, versions: int) -> None:
         """Record that the project requires one of ``versions`` of ``name``."""
@@ -291,13 +291,11 @@ class Solver:
         found: dict[str, int] = {name: self._first(name, term) for name, term in terms.items()}
         name = max(found, key=found.__getitem__)
         satisfier = self._assignments[found[name]]
-        rest = [self._assignments[at].level for other, at in found.items() if other != name]
-        # The satisfier itself may need help from earlier assignments of its package.
-        open_ = satisfier.term & ~terms[name]
-        if open_:
-            at = self._first(name, self._full(name) ^ open_)
-            rest.append(self._assignments[at].level)
-        return name, satisfier, max([1, *rest])
+        # The satisfier itself may need help from earlier assignments of its package; even if it
+        # does not, the crate goes back no further than to the first of them.
+        found[name] = self._first(name, self._full(name) ^ (satisfier.term & ~terms[name]))
+        previous = self._assignments[max(found.values())].level
+        return name, satisfier, max(previous, 1)
 
     def _first(self, name: str, term: int) -> int:
         current = self._full(name)

@@ -301,9 +301,8 @@ class Needs:
                 for one in self.overrides.get(need.name, [need]):
                     if one.source is None:
                         continue
-                    item = one.item or (unit if kind == "group" else None)
                     where = f"{kind} {part}" if kind else "the base"
-                    routed = _Routed(one.mask, item, one.source, where)
+                    routed = _Routed(one.mask, one.item, one.source, where)
                     found.setdefault(one.name, []).append(routed)
         for scope, limits in (("constraint", self.constraints), ("override", self.overrides)):
             for name, needs in limits.items():

@@ -370,7 +370,7 @@ class _Answer:
         offered = [o for r in found if (o := r.chosen.get(name)) is not None]
         if not offered:
             return self._plain(name, needs, "unknown", f"the lock holds no {name} here", by=by)
-        if len({(o.version, o.first.place.url) for o in offered}) > 1:
+        if len({(o.version, o.first.place.url) for o in offered}) > 1 or len(offered) < len(found):
             text = "the lock holds several builds, and the Python of the target decides"
             return self._plain(name, needs, "unknown", text, by=by)
         choice = offered[0]

@@ -25,6 +25,15 @@ from torchpin.select.uv_versions import Offered, Table, Tables
 
 _REQUIRE_TORCH = ("torchvision", "torchaudio", "torchtext", "torchdata", "xformers")
 """Packages that require torch in their METADATA, whatever is known of it."""
+_PLACES = (
+    ("linux", "x86_64"),
+    ("linux", "aarch64"),
+    ("win32", "AMD64"),
+    ("win32", "ARM64"),
+    ("darwin", "x86_64"),
+    ("darwin", "arm64"),
+)
+"""The platforms of which the catalog knows wheels."""
 _FORKS = 400
 """More forks than any project has; a guard against a grid that is too fine."""
 
@@ -123,6 +132,9 @@ class Resolver:
         self.accepts = Accepts(facts)
         self.preferences: dict[str, list[Preference]] = {}
         self.pinned: dict[str, SpecifierSet] = {}
+        self._known_places = sum(
+            self.grid.system(system) & self.grid.machine(machine) for system, machine in _PLACES
+        )
         self._stack: list[State] = []
         self._count = 0
 
@@ -388,7 +400,7 @@ class Resolver:
                     self._push(state, parts, name)
                     return None
             solver.forbid(name, 1 << at)
-            solver.restart()
+            solver.restart(name)
             return -1
         if not self.tables.suits(offered, (0, high)):
             solver.forbid(name, 1 << at)
@@ -453,7 +465,10 @@ class Resolver:
                 continue
             if not state.reach.get(table.name, 0) & required:
                 continue
-            side = self._side(offered.mask, required)
+            if not mask & required & self._known_places:
+                text = "the catalog knows nothing of wheels for the other machines of"
+                raise UnclearError(f"{text} a declared environment")
+            side = self._side(offered.mask & mask, required)
             if not mask & side or not mask & ~side:
                 state.solver.forbid(name, 1 << at)
                 return -1
