@@ -87,7 +87,10 @@ def judge_python(build: Build, python: Python | None) -> tuple[Reason, ...]:
 
 def _has(tags: tuple[str, ...], python: Python) -> bool:
     for tag in tags:
-        if tag == python.tag or re.fullmatch(r"(?:py2\.)?py3(?:-none)?|any", tag):
+        if tag == python.tag or tag == "any":
+            return True
+        pure = re.fullmatch(r"(?:py2\.)?py3(\d*)(?:-none)?", tag)
+        if pure and python.major == 3 and int(pure[1] or 0) <= python.minor:
             return True
         stable = re.fullmatch(r"cp3(\d+)-abi3", tag)
         if stable and not python.free_threaded and python.minor >= int(stable[1]):
