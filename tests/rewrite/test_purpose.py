@@ -144,3 +144,21 @@ def test_a_link_page_is_not_moved_to_an_index_that_nobody_knows(tmp_path: Path) 
     options = engine.Options(paths=(str(path),), isolated=True, unsafe_fixes=True)
     for _, data in engine.fix(options, fleet).changes:
         assert b"cu199" not in data
+
+
+def test_a_safe_fix_does_not_let_another_torch_float_in(tmp_path: Path) -> None:
+    """Only the index moved would let torchvision, and torch with it, float to a newer release."""
+    path = tmp_path / "requirements.txt"
+    path.write_text(
+        f"torchvision\ntorch==2.9.1 ; sys_platform == 'win32'\n--index-url {CHANNELS}/cu124\n",
+        "utf-8",
+    )
+    fleet = fleet_from_options(
+        gpus=["A100-SXM4-80GB"], driver="460.32.03", python="3.12", platform="linux-x86_64"
+    )
+    ((_, data),) = engine.fix(engine.Options(paths=(str(path),), isolated=True), fleet).changes
+    assert data.decode().splitlines() == [
+        "torchvision==0.21.0",
+        "torch==2.9.1 ; sys_platform == 'win32'",
+        f"--index-url {CHANNELS}/cu118",
+    ]

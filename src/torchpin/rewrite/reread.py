@@ -49,7 +49,8 @@ def edited(way: Way, one: Draft) -> Install:
 def holds(way: Way, context: Context, plan: Plan, one: Draft) -> bool:
     """True if the edited text selects, on every target of the plan, builds that run together.
 
-    A draft with pins must give exactly the plan's versions.
+    torch must be the plan's: that is what the fix says, and what its safety rests on. A draft with
+    pins must give exactly the plan's versions of the others, too.
     """
     versions = dict(plan.versions)
     install = edited(way, one)
@@ -72,7 +73,7 @@ def holds(way: Way, context: Context, plan: Plan, one: Draft) -> bool:
                 reasons = judge_companion(build, torch)
                 if any(reason.status == FAILS for reason in reasons):
                     return False
-        if torch is None or (one.pinned and torch.version != versions["torch"]):
+        if torch is None or torch.version != versions["torch"]:
             return False
     return True
 
