@@ -339,9 +339,10 @@ def test_missing_and_broken_data(tmp_path: Path) -> None:
         Catalog(str(tmp_path))
     assert caught.value.path == str(tmp_path / "catalog.json")
     shutil.copyfile(Path(FOLDER) / "catalog.json", tmp_path / "catalog.json")
-    (tmp_path / "builds-torch.json").write_text("{")
-    with pytest.raises(CatalogError):
-        Catalog(str(tmp_path)).builds("torch")
+    for broken in ("", "{", "{}", "[]", "null", "1", '"x"', "\ufeff{}"):
+        (tmp_path / "builds-torch.json").write_text(broken, "utf-8")
+        with pytest.raises(CatalogError):
+            Catalog(str(tmp_path)).builds("torch")
 
 
 def test_show_rows() -> None:

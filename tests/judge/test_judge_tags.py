@@ -19,4 +19,5 @@ def test_select_and_judge_read_tags_alike(package: str) -> None:
         for python in dict.fromkeys(PYTHONS):
             fits, _ = python_fits(build, python)
             (reason,) = judge_python(build, python)
-            assert (reason.status == "runs") == fits, (build.title, build.platform, str(python))
+            contrary = "fails" if fits else "runs"
+            assert reason.status != contrary, (build.title, build.platform, str(python))

@@ -52,9 +52,12 @@ class Catalog:
         path = os.path.join(self._folder, name)
         try:
             with open(path, encoding="utf-8") as file:
-                return json.load(file)
+                data = json.load(file)
         except (OSError, ValueError) as error:
             raise CatalogError(f"catalog data cannot be read: {error}", path=path) from error
+        if not isinstance(data, dict) or not data:
+            raise CatalogError("catalog data cannot be read: not a table with entries", path=path)
+        return data
 
     def _file(self, name: str) -> Any:
         if name not in self._files:

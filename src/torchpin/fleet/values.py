@@ -16,7 +16,7 @@ NEWEST_MINOR = 20
 FREE_THREADED_FROM = 13
 """PEP 703: the first release with a free-threaded build."""
 
-_PYTHON = re.compile(r"(?:cp|py|python ?)?([0-9]+)\.([0-9]+)(?:\.[0-9]+)?(t?)")
+_PYTHON = re.compile(r"(?:cp|py|python ?)?([0-9]{1,3})\.([0-9]{1,3})(?:\.[0-9]+)?(t?)")
 _TAG = re.compile(r"cp([0-9])([0-9]{1,2})(t?)")
 _OPERATOR = re.compile(r"[<>=!~]")
 _DRIVER = re.compile(r"r?([0-9]{3})(?:\.[0-9]{1,3}){0,2}", re.I)
@@ -81,11 +81,12 @@ def _pythons(text: str, path: str | None, line: int | None) -> list[Python]:
 
 
 def _admitted(text: str, path: str | None, line: int | None, hint: str) -> list[Python]:
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.specifiers import SpecifierSet
 
     try:
         specifier = SpecifierSet(text)
-    except InvalidSpecifier as error:
+        specifier.contains("3.0")
+    except ValueError as error:  # InvalidSpecifier, or a number that Python refuses to read
         raise ConfigError(
             f"{quote(text)} is no version specifier", path=path, line=line, hint=hint
         ) from error
