@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from torchpin.documents.base import Declaration, Document, Span
@@ -160,3 +162,16 @@ def test_plain_lines_cost_no_marker_import() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "\n", "a\r\nb\rc\nd", "\r\r\n\n\r", "a\n" * 50, "a\r" * 50]
+)
+def test_line_starts(text: str) -> None:
+    from torchpin.documents.base import line_starts
+
+    expected = [0]
+    for match in re.finditer(r"\r\n|\r|\n", text):
+        expected.append(match.end())
+    assert line_starts(text) == expected
+    assert line_starts(text) == expected

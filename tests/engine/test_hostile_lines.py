@@ -103,3 +103,11 @@ def test_blanks_without_end_do_not_stop_a_fix(tmp_path: Path, line: str) -> None
     assert time.perf_counter() - start < SECONDS
     ((_, data),) = result.changes
     assert line.replace("2.11.0", "2.11.0+cu126") in data.decode()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_many_index_lines_take_time_that_grows_with_them(tmp_path: Path, end: str) -> None:
+    """3,000 lines took half a minute: each looked through the whole file for line ends."""
+    index = f"--extra-index-url https://download.pytorch.org/whl/cu124{end}"
+    report = check(tmp_path, index * 3000 + f"torch==2.14.0+cu124{end}")
+    assert "TP106" in {one.code for one in report.findings}

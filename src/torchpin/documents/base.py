@@ -158,18 +158,34 @@ class Position(NamedTuple):
     column: int
 
 
+_latest: tuple[str, list[int]] = ("", [0])
+"""The text that was asked about last, and its lines: findings come file by file."""
+
+
 def line_starts(text: str) -> list[int]:
-    """Return the offset of each line start; lines end as editors see them (LF, CRLF, CR)."""
+    """Return the offset of each line start; lines end as editors see them (LF, CRLF, CR).
+
+    The list is shared with the next caller: it is not to be changed.
+    """
+    global _latest
+    if _latest[0] is not text:
+        _latest = (text, _line_starts(text))
+    return _latest[1]
+
+
+def _line_starts(text: str) -> list[int]:
     starts = [0]
-    index = 0
-    while True:
-        lf = text.find("\n", index)
-        cr = text.find("\r", index)
-        if lf < 0 and cr < 0:
-            return starts
+    lf, cr = text.find("\n"), text.find("\r")
+    while lf >= 0 or cr >= 0:
         newline = lf if cr < 0 or 0 <= lf < cr else cr
         index = newline + (2 if text.startswith("\r\n", newline) else 1)
         starts.append(index)
+        # Only what was passed is looked for again: a text may hold one kind of line end only.
+        if 0 <= lf < index:
+            lf = text.find("\n", index)
+        if 0 <= cr < index:
+            cr = text.find("\r", index)
+    return starts
 
 
 def position(starts: list[int], offset: int) -> Position:

@@ -235,7 +235,9 @@ def shares_line(index: PlacedIndex) -> bool:
     """True if another option, an include or a requirement stands on the line of ``index``."""
     assert index.document is not None
     assert index.line is not None
-    document, line = index.document, index.line.line_span
+    document, line, own = index.document, index.line.line_span, index.line.span
+    if own == line:
+        return False  # the usual line, told without a look at all others
     spans = [one.span for one in document.indexes]
     spans += [one.span for one in document.options]
     spans += [one.span for one in document.includes]
