@@ -68,6 +68,9 @@ class Solver:
         self._decided: dict[str, int] = {PROJECT: 0}
         self._level = 1
         self._known: set[tuple[str, int]] = set()
+        self._queue: dict[str, tuple[tuple[int, int], int]] = {}
+        self._outdated: dict[str, None] = {}
+        """Packages whose priority in the queue is looked at anew; the others keep a stale one."""
         self._affected: dict[str, int] = {}
         self._culprits: dict[str, int] = {}
         self._early: list[str] = []
@@ -116,16 +119,19 @@ class Solver:
         return at
 
     def bind(self, proxy: str, base: str, versions: int) -> None:
-        """Record that a proxy, at any version, needs one of ``versions`` of its package."""
-        any_version = (1 << self.sizes[proxy]) - 1
-        self._add({proxy: any_version, base: self._full(base) ^ versions})
+        """Record that a proxy in ``versions`` needs its package to be in them too."""
+        self._add({proxy: versions, base: self._full(base) ^ versions})
 
     def forbid(self, name: str, versions: int) -> None:
         """Record that none of ``versions`` can be used."""
         self._add({name: versions})
 
     def restart(self, name: str) -> None:
-        """Go back to where ``name`` came in, as uv does where a version needs another Python."""
+        """Go back to where ``name`` came in, as uv does where a version needs another Python.
+
+        The clash with Python counts against the package as any other.
+        """
+        self._blame(name)
         self._backtrack(self._assignments[self._first(name, self._full(name))].level)
 
     def requires(self, name: str, versions: int) -> None:
@@ -180,7 +186,6 @@ class Solver:
                     self._derive(relation, at)
             if conflict is not None:
                 almost, cause = self._resolve(conflict)
-                self._record(almost, cause)
                 buffer = [almost]
                 self._derive(almost, cause)
 
@@ -198,17 +203,23 @@ class Solver:
                 self.priorities[name] = (LATE, order)
                 self._backtrack_package(package)
         self._early, self._late = [], []
-        open_ = [
-            name
-            for name, term in self._terms.items()
-            if name not in self._decided and not term >> self.sizes[name]
-        ]
-        if not open_:
-            return None
-        self.next = max(
-            open_, key=lambda p: (self.priorities.get(name_of(p), (-1, 0)), self._ties.get(p, 0))
-        )
-        return self.next
+        for package in self._outdated:
+            if self._open(package):
+                priority = self.priorities.get(name_of(package), (-1, 0))
+                self._queue[package] = (priority, self._ties.get(package, 0))
+        self._outdated = {}
+        while self._queue:
+            package = max(self._queue, key=self._queue.__getitem__)
+            del self._queue[package]
+            if self._open(package):
+                self.next = package
+                return package
+        return None
+
+    def _open(self, package: str) -> bool:
+        """Return whether a package must be decided and is not."""
+        term = self._terms.get(package)
+        return term is not None and package not in self._decided and not term >> self.sizes[package]
 
     def range_of(self, name: str) -> int:
         """Return the versions of ``name`` that are still possible."""
@@ -241,9 +252,12 @@ class Solver:
     def _assign(self, name: str, term: int, cause: int | None) -> None:
         self._assignments.append(_Assignment(name, term, cause, self._level))
         self._terms[name] = self._terms.get(name, self._full(name)) & term
+        if cause is not None and not self._terms[name] >> self.sizes[name]:
+            self._outdated[name] = None
 
     def _backtrack(self, level: int) -> None:
         self.backtracked = True
+        shortened = dict.fromkeys(a.package for a in self._assignments if a.level > level)
         kept = [a for a in self._assignments if a.level <= level]
         self._assignments, self._terms, self._level = kept, {}, level
         decided: dict[str, int] = {}
@@ -252,6 +266,13 @@ class Solver:
             if cause is None:
                 decided[name] = self._decided[name]
         self._decided = decided
+        for name, term in self._terms.items():
+            if name in shortened:
+                self._queue.pop(name, None)
+                if not term >> self.sizes[name]:
+                    self._outdated[name] = None
+            elif self._open(name) and name not in self._queue:
+                self._outdated[name] = None
 
     def _backtrack_package(self, name: str) -> None:
         for assignment in self._assignments:
@@ -272,6 +293,7 @@ class Solver:
                     raise NoSolutionError(frozenset(involved - {PROJECT}))
                 self._backtrack(previous)
                 at = self._add(current) if fresh else conflict
+                self._record(name, at)
                 return name, at
             cause = self._incompatibilities[satisfier.cause]
             involved |= self._about[satisfier.cause]
@@ -285,6 +307,7 @@ class Solver:
             if union != self._full(name):
                 merged[name] = union
             current, fresh = merged, True
+            self._record(name, merged)
 
     def _satisfier(self, terms: Terms) -> tuple[str, _Assignment, int]:
         """Return the package and assignment that satisfied ``terms`` last, and the level before."""
@@ -306,16 +329,21 @@ class Solver:
                     return at
         raise AssertionError("an incompatibility is not satisfied")
 
-    def _record(self, affected: str, incompatibility: int) -> None:
+    def _record(self, affected: str, incompatibility: int | Terms) -> None:
+        """Count a clash, and every step on the way to its root cause as one too."""
+        terms = incompatibility
         real = False
-        for name in self._incompatibilities[incompatibility]:
+        for name in self._incompatibilities[terms] if isinstance(terms, int) else terms:
             if name == affected or name_of(name) == name_of(affected):
                 continue
             real = True
-            self._culprits[name] = self._culprits.get(name, 0) + 1
-            if self._culprits[name] == _THRESHOLD and name != PROJECT:
-                self._late.append(name)
+            self._blame(name)
         if real:
             self._affected[self.next] = self._affected.get(self.next, 0) + 1
             if self._affected[self.next] == _THRESHOLD:
                 self._early.append(self.next)
+
+    def _blame(self, name: str) -> None:
+        self._culprits[name] = self._culprits.get(name, 0) + 1
+        if self._culprits[name] == _THRESHOLD and name != PROJECT:
+            self._late.append(name)

@@ -224,6 +224,8 @@ class Tables:
         return self._suits[key]
 
     def _suit(self, tag: str, python: tuple[int, int]) -> bool:
+        if tag.startswith(("cp2", "py2")):
+            return False
         minor, exact = _minor(tag)
         if minor is None:
             return True
