@@ -9,6 +9,7 @@ import pytest
 
 from torchpin import engine
 from torchpin.engine import Options
+from torchpin.evidence import PROOF
 from torchpin.fleet.profile import fleet_from_options
 
 
@@ -43,3 +44,22 @@ def test_a_driver_that_is_inferred_not_to_know_the_gpu_is_not_told(tmp_path: Pat
     )
     findings = engine.check(Options(paths=(str(path),), isolated=True), fleet).findings
     assert "TP203" not in {one.code for one in findings}
+
+
+def test_no_ground_of_an_error_is_inferred(tmp_path: Path) -> None:
+    """Not even one that only adds to others: what is newest that runs, or does not on the GPU."""
+    index = "--extra-index-url https://download.pytorch.org/whl"
+    texts = [
+        f"torch\n{index}/cu118\n",
+        f"{index}/cu124\ntorch~=2.6.0\ntorchaudio\n",
+        f"{index}/cu124\ntorch==2.6.0\ntorchaudio\n",
+    ]
+    for platform, gpu in (("windows-x86_64", "Tesla P4"), ("linux-x86_64", "Tesla P4")):
+        fleet = fleet_from_options(gpus=[gpu], python="3.10", platform=platform)
+        for text in texts:
+            path = tmp_path / "requirements.txt"
+            path.write_text(text, "utf-8")
+            findings = engine.check(Options(paths=(str(path),), isolated=True), fleet).findings
+            errors = [one for one in findings if one.severity == "error"]
+            assert errors
+            assert all(ground.evidence in PROOF for one in errors for ground in one.because)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from torchpin.documents.base import Document, Span
-from torchpin.evidence import ORDER
+from torchpin.evidence import ORDER, PROOF
 from torchpin.fleet.model import Target
 from torchpin.rules.context import Context, Way
-from torchpin.rules.model import INFO, SEVERITIES, Because, Finding, Related
+from torchpin.rules.model import ERROR, INFO, SEVERITIES, Because, Finding, Related
 
 
 class Rule:
@@ -133,6 +133,17 @@ def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     )
 
 
+def proved_only(finding: Finding) -> Finding:
+    """Return an error without the grounds that are only inferred, where others are left.
+
+    They may come from another target, of which the same is less certain, or add what else to take.
+    """
+    if finding.severity != ERROR:
+        return finding
+    proved = tuple(ground for ground in finding.because if ground.evidence in PROOF)
+    return finding._replace(because=proved) if proved else finding
+
+
 def run_rules(context: Context, rules: Iterable[Rule]) -> tuple[Finding, ...]:
     """Return all findings of ``rules`` on every way of ``context``, merged and in file order.
 
@@ -150,7 +161,7 @@ def run_rules(context: Context, rules: Iterable[Rule]) -> tuple[Finding, ...]:
                         continue
                     finding = finding._replace(group=None, python=None)
                 found.append(finding)
-    return merge(found)
+    return tuple(map(proved_only, merge(found)))
 
 
 def is_info(finding: Finding) -> bool:
