@@ -31,8 +31,6 @@ _SYSTEMS = {
     "darwin": ("posix", "Darwin"),
     "win32": ("nt", "Windows"),
 }
-_STRANGE = {"other nt": ("nt", "other"), "other posix": ("posix", "other")}
-"""Systems with no ``sys_platform`` of their own: for uv they may be of any ``os_name``."""
 _MACHINES = ("x86_64", "aarch64", "arm64", "AMD64", "ARM64", "x86")
 _IMPLEMENTATIONS = {"CPython": "cpython", "PyPy": "pypy"}
 _OTHER = "other"
@@ -93,7 +91,7 @@ class Grid:
         )
         if len(self._inside) > _MOST_IN:
             raise UnknownMarkerError("too many tests with 'in'")
-        self._systems = {**systems, **_STRANGE, _OTHER: (_OTHER, _OTHER)}
+        self._systems = _combined({**systems, _OTHER: (_OTHER, _OTHER)})
         self._machines = (*machines, _OTHER)
         self.points = tuple(sorted(points))
         sizes = (
@@ -125,7 +123,7 @@ class Grid:
     @property
     def system_names(self) -> tuple[str, ...]:
         """Every ``sys_platform``, in alphabetical order; what stands for the rest comes last."""
-        return (*sorted(name for name in self._systems if name != _OTHER), _OTHER)
+        return (*sorted({name for name, _, _ in self._systems if name != _OTHER}), _OTHER)
 
     @property
     def machine_names(self) -> tuple[str, ...]:
@@ -134,7 +132,10 @@ class Grid:
 
     def system(self, name: str) -> int:
         """Return the cells of a ``sys_platform``."""
-        return self._bits[0][list(self._systems).index(name)]
+        mask = 0
+        for (own, _, _), bits in zip(self._systems, self._bits[0], strict=True):
+            mask |= bits if own == name else 0
+        return mask
 
     def machine(self, name: str) -> int:
         """Return the cells of a ``platform_machine``."""
@@ -231,7 +232,7 @@ class Grid:
         used = {name.replace(".", "_") for name in _VARIABLES.findall(_STRING.sub("", marker))}
         if used & {"platform_release", "platform_version", "extras", "dependency_groups"}:
             raise UnknownMarkerError(marker)
-        systems = list(self._systems.items())
+        systems = self._systems
         axes = (
             range(len(systems))
             if used & {"os_name", "sys_platform", "platform_system"}
@@ -244,7 +245,7 @@ class Grid:
         )
         mask = 0
         for s in axes[0]:
-            name, (os_name, system) = systems[s]
+            name, os_name, system = systems[s]
             for m in axes[1]:
                 for i in axes[2]:
                     implementation = list(_IMPLEMENTATIONS)[i]
@@ -274,13 +275,28 @@ class Grid:
         """Return the cells of a target; of every Python if it declares none."""
         values = marker_environment(target)
         machine = values["platform_machine"]
-        mask = self.system(values["sys_platform"]) & self.machine(machine) & self.cpython
+        own = (values["sys_platform"], values["os_name"], values["platform_system"])
+        mask = self._bits[0][self._systems.index(own)] & self.machine(machine) & self.cpython
         if self._inside:
             from packaging.markers import Marker
 
             for at, test in enumerate(self._inside):
                 mask &= self._bits[4 + at][Marker(test).evaluate(values)]
         return mask if target.python is None else mask & self.minor(target.python.minor)
+
+
+def _combined(systems: dict[str, tuple[str, str]]) -> tuple[tuple[str, str, str], ...]:
+    """Return every combination of ``sys_platform`` and ``os_name`` that uv holds to be possible.
+
+    It knows that Linux and macOS are not ``nt`` and Windows is not ``posix``, and no more
+    (``exclusions`` of ``uv-pep508/src/marker/algebra.rs``); ``platform_system`` goes with
+    ``sys_platform``.
+    """
+    out: list[tuple[str, str, str]] = []
+    for name, (os_name, system) in systems.items():
+        names = (os_name, _OTHER) if name in _SYSTEMS else ("nt", "posix", _OTHER)
+        out += [(name, one, system) for one in dict.fromkeys(names)]
+    return tuple(out)
 
 
 def _test(match: re.Match[str]) -> str:

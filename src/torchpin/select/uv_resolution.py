@@ -270,7 +270,7 @@ class Resolver:
             solver, package = state.solver, need.name
             if need.mask != self.grid.all:
                 package = proxy_of(need.name, need.mask)
-                solver.package(package, len(table.versions))
+                solver.package(package, table.size)
                 solver.prioritize(package, singleton)
                 solver.bind(package, need.name, admitted)
             solver.prioritize(need.name, singleton)
@@ -315,7 +315,7 @@ class Resolver:
             if table.unclear:
                 raise UnclearError(table.unclear)
             state.tables[need.name] = table
-            state.solver.package(need.name, len(table.versions))
+            state.solver.package(need.name, table.size)
             bad = sum(1 << at for at, o in enumerate(table.versions) if not o.compatible)
             if bad:
                 state.solver.forbid(need.name, bad)

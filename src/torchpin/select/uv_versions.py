@@ -19,7 +19,7 @@ from torchpin.select.asks import Ask, pin_of
 from torchpin.select.facts import Facts
 from torchpin.select.forks import Grid, UnknownMarkerError
 from torchpin.select.model import Install, PlacedIndex
-from torchpin.select.pools import Candidate, Pool
+from torchpin.select.pools import Candidate, Pool, version_of
 
 _SYSTEMS = {"linux": "linux", "windows": "win32", "macos": "darwin"}
 _BEST, _FIRST = "unsafe-best-match", "unsafe-first-match"
@@ -61,6 +61,15 @@ class Table(NamedTuple):
     pool: Pool
     unclear: str
     """Why more or other versions may be there."""
+    elsewhere: tuple[Version, ...]
+    """Versions that are published, and not here: a requirement may name them all the same."""
+    cache: dict[str, int]
+    """Of ``bits``."""
+
+    @property
+    def size(self) -> int:
+        """How many versions a requirement can tell apart."""
+        return len(self.versions) + len(self.elsewhere)
 
     @property
     def has_local(self) -> bool:
@@ -68,22 +77,25 @@ class Table(NamedTuple):
         return any(offered.local for offered in self.versions)
 
     def bits(self, specifier: str) -> int:
-        """Return the versions that a specifier admits.
+        """Return the versions that a specifier admits, those ``elsewhere`` behind the others.
 
         Raises:
             UnknownMarkerError: it cannot be parsed.
         """
         if not specifier:
-            return (1 << len(self.versions)) - 1
-        try:
-            parsed = SpecifierSet(specifier)
-        except InvalidSpecifier:
-            raise UnknownMarkerError(f"{self.name}{specifier}") from None
-        return sum(
-            1 << at
-            for at, offered in enumerate(self.versions)
-            if parsed.contains(offered.version, prereleases=True)
-        )
+            return (1 << self.size) - 1
+        if specifier not in self.cache:
+            try:
+                parsed = SpecifierSet(specifier)
+            except InvalidSpecifier:
+                raise UnknownMarkerError(f"{self.name}{specifier}") from None
+            versions = [*(offered.version for offered in self.versions), *self.elsewhere]
+            self.cache[specifier] = sum(
+                1 << at
+                for at, version in enumerate(versions)
+                if parsed.contains(version, prereleases=True)
+            )
+        return self.cache[specifier]
 
 
 class Tables:
@@ -132,7 +144,11 @@ class Tables:
                 offered += [o for o in more if o.version in new]
         else:
             offered = self._sorted(found, ask)
-        return Table(name, place, tuple(offered), pool, unclear)
+        present = {one.version.public for one in offered}
+        elsewhere = tuple(
+            version_of(text) for text in self._facts.versions(name) if text not in present
+        )
+        return Table(name, place, tuple(offered), pool, unclear, elsewhere, {})
 
     def _sorted(self, candidates: list[Candidate], ask: Ask) -> list[Offered]:
         by_version: dict[Version, list[Candidate]] = {}
