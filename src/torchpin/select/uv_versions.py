@@ -224,10 +224,11 @@ class Tables:
         """Return whether a file of a version can be for a Python of a fork.
 
         Measured with uv 0.13.9: files for newer Pythons than those of the fork do not count, files
-        for older ones do.
+        for older ones do, unless they are too old for all of the project.
         """
         return any(
-            not tags or any(self._tag_suits(tag, python) for tag in tags)
+            not tags
+            or any(self._tag_suits(t, python) and self._tag_suits(t, self._python) for t in tags)
             for candidate in offered.candidates
             for tags in [(*candidate.build.pythons, *candidate.build.pythons_inferred)]
         )
