@@ -10,6 +10,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from torchpin.documents.parts import Part
     from torchpin.documents.project import Lock, Project
 
 
@@ -141,6 +142,8 @@ class Document(NamedTuple):
     """Of a ``pyproject.toml`` or ``uv.toml``."""
     lock: Lock | None = None
     """Of a lock file."""
+    parts: tuple[Part, ...] = ()
+    """Of a file that is no list of requirements itself: what its commands and sections install."""
 
     def encode(self, text: str) -> bytes:
         """Return ``text`` as the bytes of this document (its BOM and encoding).
