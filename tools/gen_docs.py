@@ -39,9 +39,20 @@ def cli_page() -> str:
     os.environ["COLUMNS"] = "88"
     parts = [MARK, "# Command line", "", "```text", help_text().rstrip(), "```", ""]
     for name in COMMANDS:
-        parser = import_module(f"torchpin.cli.{name}").parser()
-        command = parser.prog
-        parts += (f"## `{command}`", "", "```text", parser.format_help().rstrip(), "```", "")
+        module = import_module(f"torchpin.cli.{name}")
+        modules = [module]
+        if not hasattr(module, "parser"):  # its sub-commands have modules of their own
+            modules = [import_module(f"torchpin.cli.{name}_{part}") for part in module.COMMANDS]
+        for each in modules:
+            parser = each.parser()
+            parts += (
+                f"## `{parser.prog}`",
+                "",
+                "```text",
+                parser.format_help().rstrip(),
+                "```",
+                "",
+            )
     return "\n".join(parts)
 
 

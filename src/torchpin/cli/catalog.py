@@ -1,81 +1,51 @@
-"""``torchpin catalog show``: what the catalog knows about a package."""
+"""``torchpin catalog COMMAND``: look the catalog up, renew it, check it, compare two."""
 
 from __future__ import annotations
 
-from torchpin.catalog.model import PLATFORMS
-from torchpin.cli.main import CLEAN, FINDINGS
-from torchpin.cli.parser import Parser, add_output, nearest
-from torchpin.cli.terminal import note, out, style
+import sys
+from importlib import import_module
+from typing import cast
+
+from torchpin.cli.main import CLEAN, Command
+from torchpin.cli.parser import nearest
 from torchpin.errors import UsageError
 
+COMMANDS = {
+    "show": "what is known of a package: torchpin catalog show torch 2.14.1",
+}
+"""Sub-command → one line; ``cli/catalog_<sub-command>.py`` holds it."""
 
-def parser() -> Parser:
-    """Return the parser of ``catalog show``."""
-    made = Parser(
-        "catalog show",
-        "Show the published builds of a package: Pythons, kernels, CUDA, evidence.",
-        "exit code: 0 builds found · 1 none · 2 unknown package, version or channel",
+
+def help_text() -> str:
+    """Return the help of ``torchpin catalog``."""
+    rows = "\n".join(f"  {name:<9}{text}" for name, text in COMMANDS.items())
+    return (
+        "usage: torchpin catalog COMMAND [OPTIONS]\n\n"
+        f"{rows}\n\n"
+        "options of a command: torchpin catalog COMMAND --help\n"
     )
-    made.add_argument("package", metavar="PACKAGE", help="torch, torchvision, torchaudio …")
-    made.add_argument("version", nargs="?", metavar="VERSION", help="2.14.1 or 2.14.1+cu126")
-    made.add_argument(
-        "--channel", metavar="NAME", help="only builds of a channel: cu126, cpu, pypi"
-    )
-    made.add_argument(
-        "--platform", choices=PLATFORMS, metavar="NAME", help=f"one of {', '.join(PLATFORMS)}"
-    )
-    add_output(made, ("text", "json"))
-    return made
+
+
+def load(name: str) -> Command:
+    """Return the module of a sub-command.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if name not in COMMANDS:
+        hint = nearest(name, COMMANDS) or f"it is one of {', '.join(COMMANDS)}"
+        what = f"unknown catalog command {name!r}" if name else "catalog what?"
+        raise UsageError(what, hint=hint)
+    return cast(Command, import_module(f"torchpin.cli.catalog_{name}"))
 
 
 def main(argv: list[str]) -> int:
-    """Run ``catalog show`` and return its exit code."""
-    if not argv or argv[0] not in ("show", "-h", "--help"):
-        word = argv[0] if argv else ""
-        hint = nearest(word, ("show",)) or "write `torchpin catalog show torch`"
-        raise UsageError(
-            f"unknown catalog command {word!r}" if word else "catalog what?", hint=hint
-        )
-    args = parser().parse(argv[1:] if argv[0] == "show" else argv)
-    from torchpin.catalog.show import holds, nearest_versions, show_rows
-    from torchpin.catalog.store import load_catalog
+    """Run a sub-command and return its exit code.
 
-    catalog = load_catalog()
-    package = args.package.lower().replace("_", "-")
-    known = catalog.packages()
-    if package not in known:
-        raise UsageError(
-            f"the catalog holds no package {args.package!r}",
-            hint=nearest(package, known) or f"it holds {', '.join(known)}",
-        )
-    version, _, label = (args.version or "").partition("+")
-    if version and not holds(catalog.versions(package), version):
-        around = ", ".join(nearest_versions(catalog.versions(package), version))
-        raise UsageError(
-            f"the catalog of {catalog.date} knows no {package} {version}",
-            hint=f"the nearest are {around}; the newest is {catalog.newest(package) or 'unknown'}",
-        )
-    channels = (*catalog.channels(package), "pypi")
-    for channel in (args.channel, label):
-        if channel and channel not in channels:
-            raise UsageError(
-                f"the catalog knows no channel {channel!r} of {package}",
-                hint=nearest(channel, channels) or f"it knows {', '.join(channels)}",
-            )
-    rows = show_rows(catalog, package, args.version, args.channel, args.platform)
-    if args.output_format == "json":
-        from torchpin.report import json_
-
-        out(json_.catalog_show(rows))
-    else:
-        from torchpin.report import builds
-
-        report = builds.builds if version else builds.versions
-        out(report(rows, style(no_color=args.no_color)))
-        if not rows and version and not args.quiet:
-            existence = catalog.existence(
-                package, version, channel=args.channel or label or None, platform=args.platform
-            )
-            words = {True: "it exists", False: "it was never published", None: "not known"}
-            note(f"{words[existence.exists]} [{existence.evidence}] {existence.source}")
-    return CLEAN if rows else FINDINGS
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if argv and argv[0] in ("-h", "--help"):
+        sys.stdout.write(help_text())
+        return CLEAN
+    return load(argv[0] if argv else "").main(argv[1:])

@@ -1,0 +1,79 @@
+"""``torchpin catalog show``: what the catalog knows about a package."""
+
+from __future__ import annotations
+
+from torchpin.catalog.model import PLATFORMS
+from torchpin.cli.main import CLEAN, FINDINGS
+from torchpin.cli.parser import Parser, add_output, nearest
+from torchpin.cli.terminal import note, out, style
+from torchpin.errors import UsageError
+
+
+def parser() -> Parser:
+    """Return the parser of ``catalog show``."""
+    made = Parser(
+        "catalog show",
+        "Show the published builds of a package: Pythons, kernels, CUDA, evidence.",
+        "exit code: 0 builds found · 1 none · 2 unknown package, version or channel",
+    )
+    made.add_argument("package", metavar="PACKAGE", help="torch, torchvision, torchaudio …")
+    made.add_argument("version", nargs="?", metavar="VERSION", help="2.14.1 or 2.14.1+cu126")
+    made.add_argument(
+        "--channel", metavar="NAME", help="only builds of a channel: cu126, cpu, pypi"
+    )
+    made.add_argument(
+        "--platform", choices=PLATFORMS, metavar="NAME", help=f"one of {', '.join(PLATFORMS)}"
+    )
+    add_output(made, ("text", "json"))
+    return made
+
+
+def main(argv: list[str]) -> int:
+    """Run ``catalog show`` and return its exit code.
+
+    Raises:
+        UsageError: an unknown package, version or channel.
+    """
+    args = parser().parse(argv)
+    from torchpin.catalog.show import holds, nearest_versions, show_rows
+    from torchpin.catalog.store import load_catalog
+
+    catalog = load_catalog()
+    package = args.package.lower().replace("_", "-")
+    known = catalog.packages()
+    if package not in known:
+        raise UsageError(
+            f"the catalog holds no package {args.package!r}",
+            hint=nearest(package, known) or f"it holds {', '.join(known)}",
+        )
+    version, _, label = (args.version or "").partition("+")
+    if version and not holds(catalog.versions(package), version):
+        around = ", ".join(nearest_versions(catalog.versions(package), version))
+        raise UsageError(
+            f"the catalog of {catalog.date} knows no {package} {version}",
+            hint=f"the nearest are {around}; the newest is {catalog.newest(package) or 'unknown'}",
+        )
+    channels = (*catalog.channels(package), "pypi")
+    for channel in (args.channel, label):
+        if channel and channel not in channels:
+            raise UsageError(
+                f"the catalog knows no channel {channel!r} of {package}",
+                hint=nearest(channel, channels) or f"it knows {', '.join(channels)}",
+            )
+    rows = show_rows(catalog, package, args.version, args.channel, args.platform)
+    if args.output_format == "json":
+        from torchpin.report import json_
+
+        out(json_.catalog_show(rows))
+    else:
+        from torchpin.report import builds
+
+        report = builds.builds if version else builds.versions
+        out(report(rows, style(no_color=args.no_color)))
+        if not rows and version and not args.quiet:
+            existence = catalog.existence(
+                package, version, channel=args.channel or label or None, platform=args.platform
+            )
+            words = {True: "it exists", False: "it was never published", None: "not known"}
+            note(f"{words[existence.exists]} [{existence.evidence}] {existence.source}")
+    return CLEAN if rows else FINDINGS
