@@ -60,6 +60,8 @@ class Plan(NamedTuple):
     """(platform, package, build) for every platform of the targets."""
     because: tuple[tuple[str, str, str], ...]
     """(text, evidence, source): why this one and what was passed over."""
+    parts: tuple[Plan, ...] = ()
+    """Where exact pins differ by marker: the plans of their targets, which this one joins."""
 
 
 class Unserved(NamedTuple):

@@ -7,14 +7,20 @@ from collections.abc import Collection, Iterable
 from torchpin.catalog.labels import kind_of_label
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import INFERRED
-from torchpin.resolve import solve
 from torchpin.resolve.model import Outcome, Plan
+from torchpin.rewrite.parts import holding, version_for
 from torchpin.rewrite.purpose import refusal
-from torchpin.rewrite.request import current_channel, family_declarations, request_of
+from torchpin.rewrite.request import (
+    current_channel,
+    family_declarations,
+    request_of,
+    solve_way,
+)
 from torchpin.rewrite.requirements import RefusedError, drafts, replacing_drafts
 from torchpin.rewrite.reread import holds
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import DISPLAY, SAFE, UNSAFE, Fix
+from torchpin.select.model import Placed
 
 
 def plan_fix(way: Way, context: Context, policy: str, codes: Collection[str]) -> Fix | None:
@@ -29,7 +35,7 @@ def plan_fix(way: Way, context: Context, policy: str, codes: Collection[str]) ->
         asked = request_of(way, context, policy, soften=soften)
         if not asked.request.targets:
             return None
-        outcome = solve(asked.request, context.catalog)
+        outcome = solve_way(way, context, asked.request, soften=soften)
         if len(outcome.plans) == 1 and not outcome.unserved:
             return write_plan(way, context, outcome, codes, softened=soften)
         if outcome.plans:
@@ -54,12 +60,12 @@ def index_fix(way: Way, context: Context, policy: str, codes: Collection[str]) -
     if not request.targets:
         return None
     if codes:
-        outcome = solve(request, context.catalog)
+        outcome = solve_way(way, context, request)
         if len(outcome.plans) != 1 or outcome.plans[0].home == "pypi":
             return None
         channel = outcome.plans[0].channel
     request = request._replace(asked_channels=(channel,), current_channel=channel, pypi=False)
-    outcome = solve(request, context.catalog)
+    outcome = solve_way(way, context, request)
     if len(outcome.plans) != 1 or outcome.unserved:
         return None
     plan = outcome.plans[0]
@@ -100,14 +106,22 @@ def unserved_text(outcome: Outcome) -> str:
 def plan_text(plan: Plan) -> str:
     """Return the pins of a plan in one line; platforms that take different channels apart.
 
-    Wheels for macOS carry no label: they are named only where nothing else is.
+    Wheels for macOS carry no label: they are named only where nothing else is, or where macOS has
+    pins of its own.
     """
     places: dict[str | None, dict[str, str]] = {}
+    elsewhere = {
+        (package, build.version)
+        for platform, package, build in plan.builds
+        if not platform.startswith("macos")
+    }
     for platform, package, build in plan.builds:
-        if platform.startswith("macos") and len({one for one, _, _ in plan.builds}) > 1:
+        named = plan.parts and (package, build.version) not in elsewhere
+        if platform.startswith("macos") and elsewhere and not named:
             continue
         place = None if build.home == "pypi" else build.channel
-        places.setdefault(place, {})[package] = f"{package}=={build.full_version}"
+        shown = f"{package}=={build.full_version}"
+        places.setdefault(place, {})[shown if plan.parts else package] = shown
     return " / ".join(
         f"{' '.join(shown.values())} ({'PyPI' if place is None else f'index {place}'})"
         for place, shown in places.items()
@@ -162,6 +176,18 @@ def keeps_purpose(way: Way, plan: Plan) -> bool:
     )
 
 
+def keeps_pins(pins: list[Placed], plan: Plan) -> bool:
+    """True if every target gets the torch version that its pins name."""
+    for target in plan.targets:
+        mine = [one for one in pins if holding(one.declaration, (target,))]
+        version = version_for(plan, target, "torch")
+        for one in mine or ([] if plan.parts else pins):
+            pin = exact_version(one.declaration.specifier)
+            if pin is None or pin[0] != version:
+                return False
+    return True
+
+
 def safety_of(
     way: Way, context: Context, plan: Plan, codes: Collection[str], *, softened: bool
 ) -> str:
@@ -177,13 +203,9 @@ def safety_of(
     ):
         return UNSAFE
     version = dict(plan.versions)["torch"]
-    pins = [
-        exact_version(placed.declaration.specifier)
-        for placed in family_declarations(way)
-        if placed.declaration.name == "torch"
-    ]
-    if pins and any(pin is not None for pin in pins):
-        same = all(pin is not None and pin[0] == version for pin in pins)
+    pins = [one for one in family_declarations(way) if one.declaration.name == "torch"]
+    if any(exact_version(one.declaration.specifier) is not None for one in pins):
+        same = keeps_pins(pins, plan)
     else:
         today = {
             torch.selection.build.version

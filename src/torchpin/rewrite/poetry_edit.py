@@ -15,6 +15,7 @@ from torchpin.documents.pyproject import read_pyproject
 from torchpin.documents.requirement import canonical
 from torchpin.documents.toml_spans import Node
 from torchpin.resolve.model import Plan
+from torchpin.rewrite.parts import versions_for
 from torchpin.rewrite.toml_edit import ShapeError, TomlText, inline, text_of
 from torchpin.rewrite.uv_edit import LINUX, channel_of
 from torchpin.select.channels import channel_url
@@ -32,7 +33,7 @@ def route(document: Document, plan: Plan, names: list[str]) -> str:
     if project is None or "torch" not in names:
         raise ShapeError("torch is not declared")
     toml = TomlText(document.text, document.newline)
-    move_pins(toml, document, dict(plan.versions))
+    move_pins(toml, document, plan)
     if plan.home != "channel":
         return toml.text
     name = ensure_source(toml, document, plan.channel)
@@ -43,13 +44,18 @@ def route(document: Document, plan: Plan, names: list[str]) -> str:
     return toml.text
 
 
-def move_pins(toml: TomlText, document: Document, versions: dict[str, str]) -> None:
+def move_pins(toml: TomlText, document: Document, plan: Plan) -> None:
     """Move exact pins to the plan's versions; the way they are written stays."""
     edits: list[Edit] = []
     for one in document.declarations:
         pin = exact_version(one.specifier)
-        version = versions.get(one.name)
-        if version is None or pin is None or one.specifier_span is None or pin[0] == version:
+        if pin is None or one.specifier_span is None:
+            continue
+        versions = versions_for(plan, one)
+        if len(versions) > 1:
+            raise ShapeError(f"{one.name} would need an entry for each platform")
+        version = versions.pop() if versions else pin[0]
+        if pin[0] == version:
             continue
         text = document.text[one.specifier_span.start : one.specifier_span.end]
         if pin[0] not in text or one.from_variable or one.scope == "build":

@@ -7,7 +7,7 @@ owner makes them anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from torchpin.catalog.model import FAMILY
@@ -18,6 +18,7 @@ from torchpin.fleet.model import Target
 from torchpin.resolve import solve
 from torchpin.resolve.model import Outcome, Plan, Request, Want
 from torchpin.rewrite import uv_edit
+from torchpin.rewrite.parts import holding, solve_parts
 from torchpin.rewrite.project_proof import Proof, same_torch, sets_text
 from torchpin.rewrite.relock import relock_command
 from torchpin.rewrite.request import wants_from
@@ -188,16 +189,22 @@ class ProjectFix:
         targets = self.proof.targets()
         if not targets or not self.declared():
             return None
-        request = Request(self.wants(), targets, self.policy, self.current())
-        return solve(request, self.context.catalog)
+        request = Request((), targets, self.policy, self.current())
+        return solve_parts(request, self.family(), self.wants, self.context.catalog)
 
-    def wants(self) -> tuple[Want, ...]:
-        """Return what the plan must hold: the declarations of all ways together."""
-        placed = [
+    def family(self) -> list[Placed]:
+        """Return the declarations of the family, of all ways together."""
+        return [one for one in self.placed() if one.declaration.name in FAMILY]
+
+    def placed(self) -> list[Placed]:
+        """Return everything that the file asks for, what builds it left out."""
+        return [
             Placed(self.document, one) for one in self.document.declarations if one.scope != "build"
         ]
-        family = [one for one in placed if one.declaration.name in FAMILY]
-        return wants_from(self.document, family, placed, self.context, soften=False)
+
+    def wants(self, family: Sequence[Placed]) -> tuple[Want, ...]:
+        """Return what the plan must hold: the declarations that hold together."""
+        return wants_from(self.document, family, self.placed(), self.context, soften=False)
 
     def current(self) -> str | None:
         """Return the channel that torch comes from today."""
@@ -323,7 +330,7 @@ class ProjectFix:
 
     def on_channel(self, part: Plan, version: str | None) -> Plan | None:
         """Return the plan for the targets of a part from a channel: today's, PyPI's, its own."""
-        wants = self.wants()
+        wants = self.wants([one for one in self.family() if holding(one.declaration, part.targets)])
         version = version or dict(part.versions)["torch"]
         pinned = tuple(
             want._replace(specifier=f"=={version}", soft=False) if want.package == "torch" else want

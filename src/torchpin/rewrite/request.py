@@ -11,7 +11,7 @@ from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document, line_starts, position
 from torchpin.documents.pins import exact_version
 from torchpin.fleet.model import Target
-from torchpin.resolve.model import Origin, Request, Want
+from torchpin.resolve.model import Origin, Outcome, Request, Want
 from torchpin.rules.context import Context, JudgedSet, Way
 from torchpin.select.environments import marker_holds
 from torchpin.select.model import Placed
@@ -130,10 +130,17 @@ def has_family(judged_set: JudgedSet) -> bool:
     )
 
 
-def wants_of(way: Way, context: Context, *, soften: bool) -> tuple[Want, ...]:
-    """Return what the plan must hold: exact pins may move, ranges bind unless ``soften``."""
+def wants_of(
+    way: Way, context: Context, *, soften: bool, family: Iterable[Placed] | None = None
+) -> tuple[Want, ...]:
+    """Return what the plan must hold: exact pins may move, ranges bind unless ``soften``.
+
+    ``family``: the declarations that hold together; None: all that apply.
+    """
     placed = (*way.install.requirements, *way.install.constraints)
-    return wants_from(way.install.root, family_declarations(way), placed, context, soften=soften)
+    if family is None:
+        family = family_declarations(way)
+    return wants_from(way.install.root, family, placed, context, soften=soften)
 
 
 def wants_from(
@@ -173,6 +180,16 @@ def wants_from(
         if needs:
             wants[Want("torch", needs, origin_of(placed))] = None
     return tuple(wants)
+
+
+def solve_way(way: Way, context: Context, request: Request, *, soften: bool = False) -> Outcome:
+    """Return the outcome for a way in: exact pins that differ by marker are wishes apart."""
+    from torchpin.rewrite.parts import solve_parts
+
+    def wishes(family: Iterable[Placed]) -> tuple[Want, ...]:
+        return wants_of(way, context, soften=soften, family=family)
+
+    return solve_parts(request, family_declarations(way), wishes, context.catalog)
 
 
 def request_of(way: Way, context: Context, policy: str, *, soften: bool = False) -> Asked:

@@ -16,6 +16,7 @@ from torchpin.catalog.store import Catalog
 from torchpin.documents.base import Declaration, Document, Edit, Span
 from torchpin.documents.pins import exact_version
 from torchpin.resolve.model import Plan
+from torchpin.rewrite.parts import build_for, holding
 from torchpin.rewrite.request import family_declarations
 from torchpin.rules.context import Way
 from torchpin.rules.model import FileEdits
@@ -346,20 +347,25 @@ def pin_one(
     """Return the edits of one declaration; see ``pin_edits``."""
     document, declaration = placed
     by_platform: dict[str, str] = {}
+    exact = set()
     pin = exact_version(declaration.specifier)
     bare = style == "kept" and not (pin and pin[1]) and (alone or (pin and not new_index))
     for target in plan.targets:
         if marker_holds(declaration.marker, target) is False:
             continue
-        for platform, package, build in plan.builds:
-            if package == declaration.name and platform == target.group.platform:
-                by_platform[platform] = build.version if bare else build.full_version
+        build = build_for(plan, target, declaration.name)
+        if build is not None:
+            text = build.version if bare else build.full_version
+            by_platform[target.group.platform] = text
+            exact.add((target.group.platform, text))
     if not by_platform:
         return []
     if declaration.url is not None:
         raise RefusedError(f"{declaration.name} is a direct URL")
     if declaration.from_variable:
         raise RefusedError(f"the version of {declaration.name} comes from a variable")
+    if len(exact) != len(by_platform):
+        raise RefusedError(f"{declaration.name} would need a line for each Python")
     versions = set(by_platform.values())
     if len(versions) == 1:
         version = versions.pop()
@@ -452,9 +458,11 @@ def hash_edits(
         return []
     digests: dict[str, None] = {}
     for target in plan.targets:
-        for platform, package, build in plan.builds:
-            if package != declaration.name or platform != target.group.platform:
-                continue
+        if plan.parts and not holding(declaration, (target,)):
+            continue
+        build = build_for(plan, target, declaration.name)
+        if build is not None:
+            platform, package = target.group.platform, declaration.name
             tag = target.python.tag if target.python is not None else None
             place = build.channel if build.home == "channel" else None
             known = [

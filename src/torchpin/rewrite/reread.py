@@ -11,6 +11,7 @@ from torchpin.errors import RewriteError
 from torchpin.judge.model import FAILS, UNKNOWN, Verdict
 from torchpin.judge.verdict import judge, judge_companion
 from torchpin.resolve.model import Plan
+from torchpin.rewrite.parts import part_of
 from torchpin.rewrite.requirements import Draft
 from torchpin.rules.context import Context, Way
 from torchpin.select.installs import install_of
@@ -52,9 +53,9 @@ def holds(way: Way, context: Context, plan: Plan, one: Draft) -> bool:
     torch must be the plan's: that is what the fix says, and what its safety rests on. A draft with
     pins must give exactly the plan's versions of the others, too.
     """
-    versions = dict(plan.versions)
     install = edited(way, one)
     for target in plan.targets:
+        versions = dict(part_of(plan, target).versions)
         chosen = select(install, target, context.catalog)
         if chosen.conflict is not None:
             return False

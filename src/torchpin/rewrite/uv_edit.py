@@ -6,9 +6,9 @@ Never a local label, never a cap. Each function changes a ``TomlText`` by one in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from torchpin.documents.base import Document, Edit, Span
+from torchpin.documents.base import Declaration, Document, Edit, Span
 from torchpin.documents.pins import exact_version
 from torchpin.documents.project import Project, ProjectIndex, Source
 from torchpin.documents.requirement import canonical
@@ -227,18 +227,27 @@ def add_extra(toml: TomlText, name: str, requirements: Sequence[str]) -> None:
     toml.set_key(("project", "optional-dependencies"), name, f"[{listed}]")
 
 
-def pin_edits(document: Document, versions: dict[str, str]) -> list[Edit]:
+def pin_edits(
+    document: Document, versions_of: Callable[[Declaration], Collection[str]]
+) -> list[Edit]:
     """Return the edits that move exact pins of the family to the plan's versions, without labels.
 
+    ``versions_of`` gives the versions that a declaration is to have: none where it stays.
+
     Raises:
-        ShapeError: a pin is written with escapes, or is a direct URL.
+        ShapeError: a pin is written with escapes, is a direct URL, or would need two lines.
     """
     edits: list[Edit] = []
     for declaration in document.declarations:
-        version = versions.get(declaration.name)
         pin = exact_version(declaration.specifier)
-        if version is None or pin is None or declaration.specifier_span is None:
+        if pin is None or declaration.specifier_span is None:
             continue
+        versions = versions_of(declaration)
+        if not versions:
+            continue
+        if len(versions) > 1:
+            raise ShapeError(f"{declaration.name} would need a line for each platform")
+        (version,) = versions
         if declaration.scope in ("build",) or (pin[0] == version and not pin[1]):
             continue
         if declaration.from_variable or declaration.url is not None:

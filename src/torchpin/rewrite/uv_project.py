@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from torchpin.catalog.labels import kind_of_label
-from torchpin.documents.base import Document, Edit
+from torchpin.documents.base import Declaration, Document, Edit
 from torchpin.documents.project import Project, ProjectIndex, Source
 from torchpin.documents.pyproject import read_pyproject
 from torchpin.fleet.model import Target
 from torchpin.resolve.model import Plan
 from torchpin.rewrite import uv_edit
+from torchpin.rewrite.parts import holding, versions_for
 from torchpin.rewrite.toml_edit import ShapeError, TomlText
 from torchpin.rewrite.uv_edit import LINUX
 from torchpin.select.environments import marker_holds
@@ -52,12 +53,16 @@ class UvWriter:
         """Return the text to edit."""
         return TomlText(self.document.text, self.document.newline)
 
+    def pin_edits(self, plan: Plan) -> list[Edit]:
+        """Return the edits that move exact pins to the versions of a plan."""
+        return uv_edit.pin_edits(self.document, lambda one: versions_for(plan, one))
+
     # -- one plan for all
 
     def repin(self, plan: Plan) -> str:
         """Move exact pins to the plan's versions."""
         toml = self.toml()
-        toml.apply(uv_edit.pin_edits(self.document, dict(plan.versions)))
+        toml.apply(self.pin_edits(plan))
         return toml.text
 
     def swap(self, plan: Plan, failing: Iterable[Target], *, rename: bool) -> str:
@@ -67,7 +72,7 @@ class UvWriter:
         index = self.index_of(failing)
         toml = self.toml()
         users = [one for one in self.project.sources if one.value == index.name]
-        edits = uv_edit.pin_edits(self.document, dict(plan.versions))
+        edits = self.pin_edits(plan)
         have = uv_edit.index_of_channel(self.project, plan.channel)
         if have is not None and have != index:
             name = have.name or ""
@@ -109,7 +114,7 @@ class UvWriter:
         """Route every declared family package to the explicit index of the plan's channel."""
         self.only_plain_sources(self.names)
         toml = self.toml()
-        toml.apply(uv_edit.pin_edits(self.document, dict(plan.versions)))
+        toml.apply(self.pin_edits(plan))
         for index in self.project.indexes:
             if index.tool == "uv" and uv_edit.channel_of(index) and not index.explicit:
                 toml.apply([uv_edit.make_explicit(toml, self.same_index(toml, index))])
@@ -155,7 +160,13 @@ class UvWriter:
         if not scoped:
             self.only_plain_sources(names)
         toml = self.toml()
-        toml.apply(uv_edit.pin_edits(self.document, common_versions(plans, names)))
+        common = common_versions(plans, names)
+        targets = [target for plan in plans.values() for target in plan.targets]
+
+        def versions_of(one: Declaration) -> list[str]:
+            return [common[one.name]] if one.name in common and holding(one, targets) else []
+
+        toml.apply(uv_edit.pin_edits(self.document, versions_of))
         project = reread(self.document, toml)
         entries: dict[str, list[str]] = {name: [] for name in names}
         for source in project.sources:
