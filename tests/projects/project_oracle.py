@@ -37,7 +37,7 @@ from torchpin.fleet.model import NodeGroup, Python, Target
 from torchpin.select.model import Install, SelectedSet
 from torchpin.select.projects import project_installs
 from torchpin.select.selection import select
-from torchpin.select.uv_project import lock_of
+from torchpin.select.uv_prediction import lock_of
 
 ERROR, UNKNOWN = "error", "unknown"
 PLATFORMS = ("linux-x86_64", "linux-aarch64", "windows-x86_64", "macos-arm64", "macos-x86_64")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torchpin.select.forks import Environment, Grid, Need, UnknownMarkerError, fork
+from torchpin.select.forks import Environment, Need, fork
+from torchpin.select.grid import Grid, UnknownMarkerError
 from torchpin.select.pubgrub import NoSolutionError, Solver
 
 LINUX, NOT_LINUX = "sys_platform == 'linux'", "sys_platform != 'linux'"

@@ -11,7 +11,8 @@ from torchpin.fleet.model import NodeGroup, Python, Target
 from torchpin.select.model import SelectedSet, Selection
 from torchpin.select.projects import project_installs
 from torchpin.select.selection import select
-from torchpin.select.uv_project import lock_of, select_uv_project
+from torchpin.select.uv_prediction import lock_of
+from torchpin.select.uv_project import select_uv_project
 
 HEAD = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.11"\n'
 CU126 = (

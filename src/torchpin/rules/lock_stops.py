@@ -54,7 +54,7 @@ def missing_elsewhere(way: Way, context: Context) -> Iterator[tuple[JudgedSet, J
     """Yield what stops ``uv lock`` in parts of the project that no way in of the fleet installs."""
     if not is_first(way, context, ("uv",)) or not way.sets or not is_stopped(way, way.sets[0]):
         return
-    from torchpin.select.uv_project import lock_of
+    from torchpin.select.uv_prediction import lock_of
 
     told = {
         one.selection.package
@@ -102,13 +102,13 @@ def conflict_of(way: Way, context: Context) -> str:
     Beside a lock, which was made, only what uv refuses before it solves anything is looked for.
     """
     if way.install.lock is None:
-        from torchpin.select.uv_project import lock_of
+        from torchpin.select.uv_prediction import lock_of
 
         return lock_of(way.install, context.catalog, default_python(way)).conflict or ""
     project = way.install.root.project
     if project is None or not project.sources:
         return ""
-    from torchpin.select.forks import UnknownMarkerError
+    from torchpin.select.grid import UnknownMarkerError
     from torchpin.select.uv_needs import Needs, Refused
 
     siblings = tuple(one for one in way.install.siblings if one.project is not None)

@@ -92,7 +92,7 @@ def needs_of(way: Way, context: Context) -> Needs | None:
     cannot be understood."""
     if way.install.client != "uv":
         return None
-    from torchpin.select.forks import UnknownMarkerError
+    from torchpin.select.grid import UnknownMarkerError
     from torchpin.select.uv_needs import Refused
 
     needs = read_needs(way, context)
@@ -116,13 +116,13 @@ def read_needs(way: Way, context: Context) -> Needs | None:
     """Return what a uv project asks for; nothing is solved where a lock has settled it."""
     install = way.install
     if install.lock is None:
-        from torchpin.select.uv_project import lock_of
+        from torchpin.select.uv_prediction import lock_of
 
         return lock_of(install, context.catalog, default_python(way)).needs
     for root, siblings, known in _memory:
         if root is install.root and all(map(operator.is_, siblings, install.siblings)):
             return known
-    from torchpin.select.forks import UnknownMarkerError
+    from torchpin.select.grid import UnknownMarkerError
     from torchpin.select.uv_needs import Needs, Refused
 
     siblings = tuple(one for one in install.siblings if one.project is not None)

@@ -17,7 +17,8 @@ from torchpin.documents.manifest import index_line
 from torchpin.documents.project import Project, ProjectIndex, Source
 from torchpin.documents.requirement import canonical
 from torchpin.select.channels import index_kind
-from torchpin.select.forks import Environment, Grid, Item, Need, UnknownMarkerError
+from torchpin.select.forks import Environment, Item, Need
+from torchpin.select.grid import Grid, UnknownMarkerError
 from torchpin.select.model import Placed, PlacedIndex
 
 Unit = tuple[str, str, str]

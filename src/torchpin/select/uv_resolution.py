@@ -9,103 +9,23 @@ does not know are taken to be satisfiable; their markers fork all the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
-
 from packaging.specifiers import SpecifierSet
 
 from torchpin.select.asks import pin_of, watched
 from torchpin.select.facts import Facts
-from torchpin.select.forks import Environment, Fork, Need, UnknownMarkerError, fork
+from torchpin.select.forks import Environment, Fork, Need, fork
 from torchpin.select.joint import Accepts
 from torchpin.select.model import PlacedIndex
 from torchpin.select.pubgrub import NoSolutionError, Solver, inner_of, name_of, proxy_of
 from torchpin.select.uv_needs import Needs, Unit
+from torchpin.select.uv_platforms import Parts, Platforms
+from torchpin.select.uv_state import Preference, Resolution, Settings, State, Stopped, UnclearError
 from torchpin.select.uv_versions import Offered, Table, Tables
 
 _REQUIRE_TORCH = ("torchvision", "torchaudio", "torchtext", "torchdata", "xformers")
 """Packages that require torch in their METADATA, whatever is known of it."""
-_PLACES = (
-    ("linux", "x86_64"),
-    ("linux", "aarch64"),
-    ("win32", "AMD64"),
-    ("win32", "ARM64"),
-    ("darwin", "x86_64"),
-    ("darwin", "arm64"),
-)
-"""The platforms of which the catalog knows wheels."""
 _FORKS = 400
 """More forks than any project has; a guard against a grid that is too fine."""
-
-
-class Stopped(Exception):  # noqa: N818 - uv stops, torchpin does not
-    """uv stops with an error, of which ``reason`` is one sentence.
-
-    ``state`` is the fork that has no solution; None if the requirements themselves are refused.
-    """
-
-    def __init__(self, reason: str, state: State | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.state = state
-        self.packages: frozenset[str] = frozenset()
-        self.solved: tuple[Resolution, ...] = ()
-        """The forks that have a solution, as if uv went on."""
-
-
-class UnclearError(Exception):
-    """It cannot be known what uv does; the argument says why."""
-
-
-class Preference(NamedTuple):
-    """What an earlier fork, or the lock, chose."""
-
-    mask: int
-    offered: Offered
-    place: PlacedIndex
-
-
-class Resolution(NamedTuple):
-    """One solved fork."""
-
-    environment: Environment
-    chosen: Mapping[str, Offered]
-    tables: Mapping[str, Table]
-    needs: Mapping[str, tuple[Need, ...]]
-    """The requirements of the project on each package in this fork."""
-
-
-class Settings(NamedTuple):
-    """The settings of a project that change the resolution."""
-
-    requires_python_forks: bool
-    """``fork-strategy = "requires-python"``, the default."""
-    lowest: bool
-    """``resolution = "lowest"``."""
-
-
-class State:
-    """One fork on its way (uv's ``ForkState``)."""
-
-    def __init__(self, environment: Environment, python: tuple[int, int]) -> None:
-        self.environment = environment
-        self.python = python
-        self.units: list[Unit] = []
-        self.solver = Solver()
-        self.tables: dict[str, Table] = {}
-        self.needs: dict[str, tuple[Need, ...]] = {}
-        self.reach: dict[str, int] = {}
-        self.initial: tuple[str, int | None] | None = None
-
-    def moved(self, environment: Environment, python: tuple[int, int]) -> State:
-        """Return an independent copy in a narrower environment."""
-        other = State(environment, python)
-        other.units = self.units.copy()
-        other.solver = self.solver.clone()
-        other.tables = self.tables.copy()
-        other.needs = self.needs.copy()
-        other.reach = self.reach.copy()
-        return other
 
 
 class Resolver:
@@ -128,13 +48,10 @@ class Resolver:
         self.settings = settings
         self.python = python
         self.environments = environments
-        self.required = (*(mask for mask, _ in environments), *required)
+        self.platforms = Platforms(self.grid, (*(mask for mask, _ in environments), *required))
         self.accepts = Accepts(facts)
         self.preferences: dict[str, list[Preference]] = {}
         self.pinned: dict[str, SpecifierSet] = {}
-        self._known_places = sum(
-            self.grid.system(system) & self.grid.machine(machine) for system, machine in _PLACES
-        )
         self._stack: list[State] = []
         self._count = 0
 
@@ -210,7 +127,7 @@ class Resolver:
             states.append(new)
         self._stack += states
 
-    def _push(self, state: State, parts: list[tuple[Environment, int | None]], name: str) -> None:
+    def _push(self, state: State, parts: Parts, name: str) -> None:
         for environment, version in parts:
             new = state.moved(environment, self._narrowed(state, environment))
             new.initial = (name, version)
@@ -405,12 +322,16 @@ class Resolver:
         if not self.tables.suits(offered, (0, high)):
             solver.forbid(name, 1 << at)
             return -1
-        return self._platforms(state, name, at, possible)
+        parts_or_version = self.platforms.decide(state, name, at, possible)
+        if isinstance(parts_or_version, int):
+            return parts_or_version
+        self._push(state, parts_or_version, name)
+        return None
 
-    def _python_parts(self, state: State, at: int) -> list[tuple[Environment, int | None]]:
+    def _python_parts(self, state: State, at: int) -> Parts:
         low, high = state.python
         point = self.grid.points[at]
-        parts: list[tuple[Environment, int | None]] = []
+        parts: Parts = []
         for bounds, words in (((low, at), f"Python < {point}"), ((at, high), f"Python >= {point}")):
             mask = self.grid.pythons(*bounds)
             if state.environment.mask & mask:
@@ -453,96 +374,6 @@ class Resolver:
                 return at
         return None
 
-    def _platforms(self, state: State, name: str, at: int, possible: int) -> int | None:
-        """Return the version to take, its bare twin, or None if the fork was divided for them."""
-        table = state.tables[name_of(name)]
-        offered = table.versions[at]
-        mask = state.environment.mask
-        if offered.mask == self.grid.all:
-            return at
-        for required in self.required:
-            if not mask & required or offered.mask & required & mask:
-                continue
-            if not state.reach.get(table.name, 0) & required:
-                continue
-            if not mask & required & self._known_places:
-                text = "the catalog knows nothing of wheels for the other machines of"
-                raise UnclearError(f"{text} a declared environment")
-            side = self._side(offered.mask & mask, required)
-            if not mask & side or not mask & ~side:
-                state.solver.forbid(name, 1 << at)
-                return -1
-            inside = state.environment.narrow(side, "a required platform has no wheel")
-            outside = state.environment.narrow(self.grid.all ^ side, "the other platforms")
-            self._push(state, [(inside, None), (outside, None)], name)
-            return None
-        if not offered.local:
-            return at
-        bare = self._bare(table, offered, possible)
-        if bare is None:
-            return at
-        base = table.versions[bare]
-        remainder = base.mask & ~offered.mask
-        if not remainder or not remainder & mask:
-            return at
-        if not mask & offered.mask:
-            return bare
-        for system in ("darwin", "linux", "win32"):
-            cells = self.grid.system(system)
-            if not offered.mask & cells and remainder & cells:
-                remainder |= cells
-        if not mask & ~remainder:
-            return at
-        words = f"{table.name} {base.version} has wheels and {offered.version} has none"
-        with_base = state.environment.narrow(remainder, words)
-        rest = state.environment.narrow(
-            self.grid.all ^ remainder, f"{table.name} {offered.version}"
-        )
-        self._push(state, [(with_base, bare), (rest, at)], name)
-        return None
-
-    def _bare(self, table: Table, offered: Offered, possible: int) -> int | None:
-        public = offered.version.public
-        for at, other in enumerate(table.versions):
-            if str(other.version) == public and other.compatible and possible >> at & 1:
-                return at
-        return None
-
-    def _side(self, covered: int, required: int) -> int:
-        """Return the part that uv cuts off for a required environment without wheels.
-
-        It keeps the required environment apart from what the version has wheels for, and says no
-        more than that: a system or machine of which neither speaks goes with the first of which
-        one does, in alphabetical order (measured with uv 0.13.9).
-        """
-        grid = self.grid
-        parts: dict[str, int | None] = {}
-        for system in grid.system_names:
-            cells = grid.system(system)
-            parts[system] = self._machines(covered & cells, required & cells)
-        first = next((part for part in parts.values() if part is not None), 0)
-        side = 0
-        for system, part in parts.items():
-            side |= grid.system(system) & (first if part is None else part)
-        return side if side & required == required else required
-
-    def _machines(self, covered: int, required: int) -> int | None:
-        """Return the machines that go with the required environment; None if nothing is said."""
-        grid = self.grid
-        wanted = {
-            name: True if required & grid.machine(name) else False if covered & grid.machine(name)
-            else None
-            for name in grid.machine_names
-        }  # fmt: skip
-        first = next((value for value in wanted.values() if value is not None), None)
-        if first is None:
-            return None
-        mask = 0
-        for name, value in wanted.items():
-            if first if value is None else value:
-                mask |= grid.machine(name)
-        return mask
-
     def _finish(self, state: State) -> Resolution:
         chosen = {
             name: state.tables[name].versions[at] for name, at in state.solver.solution().items()
@@ -576,6 +407,3 @@ def _upper_bounds(one: Fork) -> int:
             continue
         count += any(s.operator in ("<", "<=", "==", "===", "~=") for s in parsed)
     return count
-
-
-__all__ = ["Resolution", "Resolver", "Settings", "Stopped", "UnclearError", "UnknownMarkerError"]

@@ -17,7 +17,7 @@ from torchpin.catalog.model import Build
 from torchpin.select import pip, uv
 from torchpin.select.asks import Ask, pin_of
 from torchpin.select.facts import Facts
-from torchpin.select.forks import Grid, UnknownMarkerError
+from torchpin.select.grid import Grid, UnknownMarkerError
 from torchpin.select.model import Install, PlacedIndex
 from torchpin.select.pools import Candidate, Pool, version_of
 
