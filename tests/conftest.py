@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+os.environ.pop("TORCHPIN_CATALOG", None)
+os.environ["TORCHPIN_CACHE_DIR"] = str(Path(__file__).parent / "no-such-cache")  # shipped data only
 
 if TYPE_CHECKING:
     from tests.clients.harness import Pip, Uv

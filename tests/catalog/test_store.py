@@ -329,6 +329,7 @@ def test_the_catalog_imports_nothing_slow() -> None:
 
 def test_one_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "_catalog", None)
+    monkeypatch.setattr(store, "_chosen", {})
     first = load_catalog()
     assert load_catalog() is first
     assert first is not CATALOG

@@ -27,6 +27,10 @@ that is not newer than its newest, is not there (``measured``). A version that P
 its oldest and its newest was published nowhere: every release seen on a channel is on PyPI too,
 but for the few in ``elsewhere`` (the long-term release 1.8.2). Pre-releases are not followed.
 
+A channel page that ``catalog refresh`` read whole denies what it does not list, of releases
+up to the newest that was known then (``published``). What a page listed once and lists no more is
+*withdrawn*: a row tells since when.
+
 macOS wheels lie on ``cpu`` and PyPI alone (https://pytorch.org/get-started/locally/).
 
 Everything else is unknown (``exists`` None), or ``inferred`` where a row only says so by a pattern.
@@ -42,6 +46,7 @@ from torchpin.catalog.package import Package
 from torchpin.evidence import BOUNDED, INFERRED, MEASURED, ORDER, PROOF, PUBLISHED
 
 NO_MACOS = "https://pytorch.org/get-started/locally/ (macOS: one build, no CUDA, ROCm or XPU)"
+CHANNELS = "https://download.pytorch.org/whl"
 LTS = "https://pytorch.org/get-started/previous-versions/ (LTS 1.8.2)"
 
 
@@ -88,6 +93,8 @@ def _unknown(why: str) -> Existence:
 def _on_pypi(
     package: Package, date: str, parsed: Version, channel: str | None, platform: str | None
 ) -> Existence:
+    read = package.pages.get("pypi")
+    date = read.date if read else date
     name = package.name_of(str(parsed))
     if name is not None and name in package.pypi:
         if platform is None and channel is None:
@@ -95,12 +102,22 @@ def _on_pypi(
         builds = package.find(name, channel, platform, "pypi")
         if builds:
             return Existence(True, MEASURED, builds[0].source)
-        return Existence(False, MEASURED, f"{file_list(date)}: no such file of {name}")
+        gone = _withdrawn(package, parsed, platform)
+        return gone or Existence(False, MEASURED, f"{file_list(date)}: no such file of {name}")
     if not package.pypi:
         return _unknown(f"nothing of {package.name} is known on PyPI")
     if parsed > Version(package.pypi[-1]):
         return _denied_everywhere(package, parsed) or _unknown(f"newer than the catalog of {date}")
-    return Existence(False, MEASURED, f"{file_list(date)}: no version {parsed}")
+    gone = _withdrawn(package, parsed, platform)
+    return gone or Existence(False, MEASURED, f"{file_list(date)}: no version {parsed}")
+
+
+def _withdrawn(package: Package, parsed: Version, platform: str | None) -> Existence | None:
+    """Return that PyPI listed a file once, where that is known."""
+    for row in package.rows:
+        if row[1] == "pypi" and platform in (None, row[2]) and Version(row[0]) == parsed:
+            return Existence(False, row[4], package.sources[row[5]])
+    return None
 
 
 def _on_channel(
@@ -124,6 +141,12 @@ def _on_channel(
     beyond = _beyond(package, parsed, channel)
     if beyond is not None:
         return beyond
+    page = package.pages.get(channel)
+    if page is not None and page.newest and not parsed.is_prerelease:
+        if parsed <= Version(page.newest):
+            where = f"{CHANNELS}/{channel}/{package.name}/ of {page.date}"
+            return Existence(False, PUBLISHED, f"{where} does not list it")
+        return _unknown(f"newer than the page of {page.date}")
     for row in rows:
         return Existence(row[3], row[4], package.sources[row[5]])
     nowhere = _anywhere(package, date, parsed, None, None)

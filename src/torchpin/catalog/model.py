@@ -138,3 +138,14 @@ class Health(NamedTuple):
     affects: str
     workaround: str
     source: str
+
+
+class PageRead(NamedTuple):
+    """An index page that a refresh read whole: what it does not list was not there."""
+
+    channel: str
+    """``pypi`` or a channel."""
+    date: str
+    """When, ISO."""
+    newest: str
+    """The newest version of the package that was known anywhere then."""

@@ -11,6 +11,7 @@ A data file ``builds-PACKAGE.json`` holds, one record a line:
   date, evidence, source;
 * ``rows``: version, channel, platform, exists (false or null), evidence, source: what is denied
   or left open;
+* ``pages`` (of refreshed catalogs): channel or ``pypi``, when read, newest version then;
 * ``sources``: the texts that the numbers above point to.
 """
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 from packaging.version import InvalidVersion, Version
 
-from torchpin.catalog.model import Build, ChannelSpan, Kernels
+from torchpin.catalog.model import Build, ChannelSpan, Kernels, PageRead
 from torchpin.evidence import PROOF, weakest
 
 TYPE_CHECKING = False
@@ -37,6 +38,7 @@ class Package:
         self.sdists = frozenset(raw.get("sdists", ()))
         self.sources: list[str] = raw["sources"]
         self.rows: list[list[Any]] = raw["rows"]
+        self.pages = {page[0]: PageRead(*page) for page in raw.get("pages", ())}
         self._spans = {s[0]: s for s in raw["spans"]}
         self._kernels: list[list[Any]] = raw["kernels"]
         self._lists: dict[int, Kernels] = {}

@@ -1,7 +1,8 @@
-"""Load the shipped catalog and answer what exists, where, and how that is known.
+"""Load a catalog and answer what exists, where, and how that is known.
 
-The data lie beside this module in ``data/``, one record a line, made by
-``tools/build_catalog.py``; each package has its own file, which is read when the package is first
+The shipped data lie beside this module in ``data/``, one record a line, made by the scripts in
+``tools/``; ``catalog refresh`` makes a copy for a user in the same form, which ``load_catalog``
+prefers when it is newer. Each package has its own file, which is read when the package is first
 asked for. Wheel digests have files of their own, which only ``hashes`` reads.
 
 Whether a build exists, and how that is known, is decided in ``torchpin.catalog.existence``.
@@ -15,7 +16,7 @@ import os
 from packaging.version import InvalidVersion, Version
 
 from torchpin.catalog import existence as rules
-from torchpin.catalog.model import Build, ChannelSpan, Existence, Health
+from torchpin.catalog.model import Build, ChannelSpan, Existence, Health, PageRead
 from torchpin.catalog.package import Package
 from torchpin.errors import CatalogError
 from torchpin.evidence import INFERRED
@@ -35,7 +36,7 @@ class Catalog:
     """
 
     def __init__(self, folder: str = FOLDER) -> None:
-        self._folder = folder
+        self.folder = self._folder = folder
         head = self._read("catalog.json")
         self.date: str = head["date"]
         """As of when the data hold, ISO."""
@@ -43,6 +44,10 @@ class Catalog:
         """SHA-256 of the data."""
         self.facts: dict[str, str] = head["facts"]
         """Names of the fact files that the data were made of, and their digests."""
+        self.base: str = head.get("base", "")
+        """Digest of the shipped catalog that a refreshed one was made from; ``""`` for others."""
+        self.notes: tuple[str, ...] = ()
+        """What a user should know of the choice of this catalog."""
         self._newest: dict[str, str] = head["newest"]
         self._counts: dict[str, int] = head["builds"]
         self._packages: dict[str, Package | None] = {}
@@ -169,6 +174,14 @@ class Catalog:
         yanked = known.yanked() if known and found else frozenset()
         return tuple(version for version, _, _ in found if version not in yanked)
 
+    def page(self, package: str, channel: str) -> PageRead | None:
+        """Return when the page of a package on a channel (or ``pypi``) was last read whole.
+
+        None where no refresh read it: what is known of it is as old as the shipped catalog.
+        """
+        found = self._package(package)
+        return found.pages.get(channel) if found else None
+
     def health(self, channel: str) -> tuple[Health, ...]:
         """Return what is known to be wrong with a channel (``pypi`` for PyPI), and with all."""
         records = self._file("health.json")["health"]
@@ -223,16 +236,88 @@ class Catalog:
         )
 
 
+SHIPPED = "shipped"
+"""What ``--catalog`` and ``TORCHPIN_CATALOG`` call the catalog that came with torchpin."""
+VARIABLE = "TORCHPIN_CATALOG"
+
 _catalog: Catalog | None = None
+_chosen: dict[tuple[str | None, bool], Catalog] = {}
 
 
-def load_catalog() -> Catalog:
-    """Return the shipped catalog; one instance a process.
+def load_catalog(folder: str | None = None, *, isolated: bool = False) -> Catalog:
+    """Return the catalog to use; one instance a process and choice.
+
+    Args:
+        folder: a catalog's folder, or ``shipped``; None: ``TORCHPIN_CATALOG``, else the one that
+            the user refreshed, if it is whole and not older, else the shipped one.
+        isolated: look neither at the environment nor for a user's catalog.
 
     Raises:
-        CatalogError: the data cannot be read.
+        CatalogError: the chosen catalog, or the shipped one, cannot be read.
+    """
+    key = (folder, isolated)
+    if key not in _chosen:
+        wanted = folder or (None if isolated else os.environ.get(VARIABLE))
+        if wanted and wanted != SHIPPED:
+            _chosen[key] = _named(wanted)
+        elif wanted or isolated:
+            _chosen[key] = shipped_catalog()
+        else:
+            _chosen[key] = _users() or shipped_catalog()
+    return _chosen[key]
+
+
+def shipped_catalog() -> Catalog:
+    """Return the catalog that came with torchpin.
+
+    Raises:
+        CatalogError: it cannot be read.
     """
     global _catalog
     if _catalog is None:
         _catalog = Catalog()
     return _catalog
+
+
+def _named(folder: str) -> Catalog:
+    """Return the catalog that somebody asked for by its folder.
+
+    Raises:
+        CatalogError: it is not whole.
+    """
+    from torchpin.catalog.whole import check_whole
+
+    found = Catalog(folder)
+    wrong = check_whole(folder, deep=True) if found.base else ""
+    if wrong:
+        raise CatalogError(f"the catalog is damaged: {wrong}", path=folder)
+    return found
+
+
+def _users() -> Catalog | None:
+    """Return the user's refreshed catalog; None if there is none that is better than the shipped.
+
+    A damaged one is told in the notes of the shipped one.
+    """
+    from torchpin.catalog.location import user_catalog
+
+    folder = user_catalog()
+    if folder is None:
+        return None
+    from torchpin.catalog.whole import check_whole
+
+    shipped = shipped_catalog()
+    wrong = check_whole(folder)
+    if not wrong:
+        try:
+            found = Catalog(folder)
+        except (CatalogError, KeyError, TypeError) as error:
+            wrong = str(error)
+        else:
+            same = (found.date, found.base) == (shipped.date, shipped.digest)
+            return found if found.date > shipped.date or same else None
+    shipped.notes = (
+        f"the catalog that you refreshed is damaged ({wrong}): the shipped one of {shipped.date} "
+        "is used; `torchpin catalog refresh` makes it anew",
+    )
+    return None
