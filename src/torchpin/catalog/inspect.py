@@ -48,6 +48,7 @@ def inspect(
     *,
     budget: Budget | None = None,
     everything: bool = False,
+    only: Callable[[str], bool] | None = None,
     idle: float = IDLE_SECONDS,
     step: Step | None = None,
     progress: Progress | None = None,
@@ -58,6 +59,7 @@ def inspect(
         target: a path or an http(s) URL.
         budget: time and bytes; default 600 s and 16 GiB unpacked.
         everything: by URL, read torch's biggest libraries too.
+        only: tells from its path whether a library of a wheel is asked for; None: all are.
         idle: seconds without a byte that end a request.
         step, progress: are told how it goes on.
 
@@ -75,7 +77,9 @@ def inspect(
             source = RemoteFile(target, limits, idle=idle, progress=progress)
         else:
             source = LocalFile(target, progress)
-        return _read(source, shown, limits, everything=everything or not remote, step=step)
+        return _read(
+            source, shown, limits, everything=everything or not remote, only=only, step=step
+        )
     except InspectError as error:
         raise InspectError(printable(error.message), path=shown, hint=error.hint) from error
     except RecursionError as error:
@@ -107,6 +111,7 @@ def _read(
     budget: Budget,
     *,
     everything: bool,
+    only: Callable[[str], bool] | None,
     step: Step | None,
 ) -> Inspection:
     name = os.path.basename(unquote(urlsplit(shown).path) if "://" in shown else shown)
@@ -116,7 +121,7 @@ def _read(
         return _alone(source, shown, name, budget)
     wheel = Wheel(source, budget)
     try:
-        return _wheel(wheel, shown, name, budget, everything=everything, step=step)
+        return _wheel(wheel, shown, name, budget, everything=everything, only=only, step=step)
     finally:
         wheel.close()
 
@@ -139,9 +144,20 @@ def _alone(source: RemoteFile | LocalFile, shown: str, name: str, budget: Budget
 
 
 def _wheel(
-    wheel: Wheel, shown: str, name: str, budget: Budget, *, everything: bool, step: Step | None
+    wheel: Wheel,
+    shown: str,
+    name: str,
+    budget: Budget,
+    *,
+    everything: bool,
+    only: Callable[[str], bool] | None,
+    step: Step | None,
 ) -> Inspection:
-    found = [info for info in wheel.members if _LIBRARY.search(info.filename)]
+    found = [
+        info
+        for info in wheel.members
+        if _LIBRARY.search(info.filename) and (only is None or only(info.filename))
+    ]
     if len(found) > _MOST_LIBRARIES:
         raise InspectError(f"holds {len(found)} libraries")
     facts = WheelFacts(wheel)

@@ -1,0 +1,373 @@
+"""Measure again what the catalog calls measured, and say what does not hold.
+
+A wheel is found on the index page of its package by its file name and digest; its METADATA,
+``version.py`` and device code are read by ranges. Nothing of an earlier reading is used. The digest
+is that of the index page: no wheel is fetched as a whole.
+
+What is compared, with the words of the report:
+
+* ``digest``: every file of the build that the catalog knows by digest is on the page, unchanged;
+* ``python``, ``glibc``, ``macos``: from the file names of all wheels of the build on the page;
+* ``yanked``: whether all of them are;
+* ``requires-python``, ``requires-torch``, ``version``: METADATA of the wheel that was read;
+* ``channel``, ``cuda``: its ``version.py``; where that is silent, the CUDA runtime it links;
+* ``kernels`` and ``kernels of NAME``: what torch states, and the targets that every fatbin of a
+  library holds; only where the catalog's list is measured.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from torchpin.catalog.bounded import InspectError
+from torchpin.catalog.inspect import ARCH_LIBRARIES
+from torchpin.catalog.inspection import Inspection, Library
+from torchpin.catalog.labels import kind_of_label
+from torchpin.catalog.model import FAMILY, Build, Kernels
+from torchpin.catalog.store import Catalog
+from torchpin.catalog.wheel_names import order_pythons, read_name
+from torchpin.evidence import MEASURED
+
+HOLDS, DIFFERS, UNREAD = "holds", "differs", "unread"
+_NAMED = re.compile(r"([A-Za-z0-9_.+!-]+\.whl) sha256:([0-9a-f]{64})")
+_BUNDLED = re.compile(r"\.libs/|(?:^|/)lib(?:cu|nv|npp)[a-zA-Z]*[.-]")
+"""Libraries of NVIDIA that a wheel brings along: their lists are not those of the package."""
+
+
+class Listed(NamedTuple):
+    """A file of an index page."""
+
+    name: str
+    url: str
+    sha256: str
+    """``""`` where the page has none."""
+    requires_python: str | None
+    yanked: bool
+
+
+ReadWheel = Callable[[str, Callable[[str], bool]], Inspection]
+Page = Mapping[str, Listed]
+"""File name → what the page says of it."""
+
+
+class Unit(NamedTuple):
+    """A build to measure, and the wheels that the catalog knows of it."""
+
+    build: Build
+    wheels: tuple[tuple[str, str], ...]
+    """(file name, digest); the first that its kernel list was read from, if one was."""
+
+    @property
+    def place(self) -> str:
+        """Return where its page is: ``pypi`` or the channel."""
+        return "pypi" if self.build.home == "pypi" else self.build.channel
+
+
+class Difference(NamedTuple):
+    """A fact that does not hold."""
+
+    fact: str
+    catalog: str
+    wheel: str
+
+
+class Outcome(NamedTuple):
+    """What came out of one unit."""
+
+    unit: Unit
+    file: str
+    """The wheel that was read; ``""`` if none was found."""
+    sha256: str
+    status: str
+    checked: tuple[str, ...]
+    """The facts that were compared."""
+    differences: tuple[Difference, ...]
+    reason: str
+    """Why it could not be read."""
+    fetched: int = 0
+
+
+def units(catalog: Catalog, packages: Sequence[str] = ()) -> tuple[Unit, ...]:
+    """Return the builds that were measured: those of PyPI, and those of channels that were read.
+
+    Args:
+        catalog: where to look.
+        packages: canonical names; none: all.
+    """
+    out = []
+    for package in packages or catalog.packages():
+        for build in catalog.builds(package):
+            if build.evidence != MEASURED:
+                continue
+            known = catalog.hashes(
+                package,
+                build.full_version,
+                build.platform,
+                "pypi" if build.home == "pypi" else build.channel,
+            )
+            out.append(Unit(build, tuple(dict.fromkeys((*_named(build), *known)))))
+    return tuple(out)
+
+
+def _named(build: Build) -> Iterable[tuple[str, str]]:
+    """Return the wheels of this build that its sources name, the one of its kernels first."""
+    texts = [build.kernels.source] if build.kernels else []
+    texts += [lists.source for _, lists in build.libraries]
+    texts.append(build.source)
+    for text in texts:
+        for match in _NAMED.finditer(text):
+            if _belongs(match[1], build):
+                yield match[1], match[2]
+
+
+def _belongs(file: str, build: Build) -> bool:
+    read = read_name(file)
+    return (
+        read is not None
+        and (read.package, read.label) == (build.package, build.label)
+        and Version(read.version) == Version(build.version)
+        and build.platform in read.platforms
+    )
+
+
+def sample(all_units: Sequence[Unit], count: int, seed: int) -> tuple[Unit, ...]:
+    """Return some units, the same for the same seed, in the order of the catalog."""
+    chosen = random.Random(seed).sample(range(len(all_units)), min(count, len(all_units)))
+    return tuple(all_units[at] for at in sorted(chosen))
+
+
+def asked(build: Build, library: str) -> bool:
+    """Return whether a library, a path in the wheel, tells of a fact that is called measured."""
+    measured = build.kernels is not None and build.kernels.evidence == MEASURED
+    if measured and (build.package != "torch" or library in ARCH_LIBRARIES):
+        return True
+    return any(
+        f"/{library}".endswith(f"/{name}") and kernels.evidence == MEASURED
+        for name, kernels in build.libraries
+    )
+
+
+def verify(unit: Unit, page: Page, read_wheel: ReadWheel) -> Outcome:
+    """Measure one build again.
+
+    Args:
+        unit: what to measure.
+        page: the index page of its package.
+        read_wheel: reads the wheel at a URL, and of its libraries those that are asked for; may
+            raise ``InspectError``.
+    """
+    build = unit.build
+    here = [
+        (listed, name)
+        for listed in page.values()
+        if (name := read_name(listed.name)) is not None and _belongs(listed.name, build)
+    ]
+    if not here:
+        what = f"the page holds no wheel of {build.title} for {build.platform}"
+        return Outcome(unit, "", "", UNREAD, (), (), what)
+    found = _Comparison()
+    for file, sha256 in unit.wheels:
+        listed = page.get(file)
+        if listed is None:
+            found.differ("digest", f"{file} {sha256}", "the page does not list it")
+        elif listed.sha256:
+            found.compare("digest", f"{file} {sha256}", f"{file} {listed.sha256}")
+    live = [(one, name) for one, name in here if not one.yanked] or here
+    found.compare(
+        "python",
+        " ".join(build.pythons),
+        " ".join(order_pythons(tag for _, name in live for tag in name.pythons)),
+    )
+    if build.platform.startswith("linux"):
+        found.compare("glibc", build.glibc, _lowest(name.glibc for _, name in here))
+    if build.platform.startswith("macos"):
+        found.compare("macos", build.macos, _lowest(name.macos for _, name in here))
+    found.compare("yanked", str(build.yanked), str(all(one.yanked for one, _ in here)))
+    files = [file for file, _ in unit.wheels if file in page]
+    listed = page[files[0]] if files else live[0][0]
+    try:
+        read = read_wheel(listed.url, lambda library: asked(build, library))
+    except InspectError as error:
+        differs = tuple(found.differences)
+        return Outcome(unit, listed.name, listed.sha256, UNREAD, (), differs, error.message)
+    _compare_text(found, build, read, [one.requires_python for one, _ in here])
+    _compare_kernels(found, build, read)
+    return Outcome(
+        unit,
+        listed.name,
+        listed.sha256,
+        DIFFERS if found.differences else HOLDS,
+        tuple(dict.fromkeys(found.checked)),
+        tuple(found.differences),
+        "",
+        read.fetched,
+    )
+
+
+class _Comparison:
+    """Gathers what was compared and what differs."""
+
+    def __init__(self) -> None:
+        self.checked: list[str] = []
+        self.differences: list[Difference] = []
+
+    def compare(self, fact: str, catalog: str | None, wheel: str | None) -> None:
+        self.checked.append(fact)
+        if catalog != wheel:
+            self.differ(fact, catalog, wheel)
+
+    def differ(self, fact: str, catalog: str | None, wheel: str | None) -> None:
+        self.differences.append(Difference(fact, catalog or "none", wheel or "none"))
+
+
+def _lowest(values: Iterable[str | None]) -> str | None:
+    return min((value for value in values if value), key=Version, default=None)
+
+
+def _compare_text(
+    found: _Comparison, build: Build, read: Inspection, listed: Sequence[str | None]
+) -> None:
+    """Compare what METADATA and ``version.py`` say."""
+    if read.version is not None:
+        found.compare("version", build.version, _public(read.version))
+    if read.requires_python is not None or build.requires_python is not None:
+        # Wheels of one release may differ (a later upload): the catalog has what most say.
+        said = _specifier(read.requires_python)
+        holds = _specifier(build.requires_python)
+        if said != holds and holds in {_specifier(text) for text in listed}:
+            said = holds
+        found.compare("requires-python", holds, said)
+    if build.package != "torch" and build.requires_torch is not None:
+        found.compare(
+            "requires-torch", _words(build.requires_torch), _words(requires_torch(read.requires))
+        )
+    channel = channel_of(build.package, read)
+    if build.channel and channel is not None:
+        found.compare("channel", build.channel, channel)
+    if build.cuda is not None and read.cuda is not None:
+        size = min(build.cuda.count("."), read.cuda.count("."), 1) + 1
+        found.compare("cuda", _numbers(build.cuda, size), _numbers(read.cuda, size))
+
+
+def _public(text: str) -> str:
+    try:
+        return Version(text).public
+    except InvalidVersion:
+        return text
+
+
+def _numbers(text: str, count: int) -> str:
+    return ".".join(text.split(".")[:count])
+
+
+def _specifier(text: str | None) -> str:
+    """Return a specifier in normal form; what cannot be parsed as it is."""
+    try:
+        return ",".join(sorted(str(one) for one in SpecifierSet(text or "")))
+    except ValueError:
+        return text or ""
+
+
+def _words(specifier: str | None) -> str:
+    if specifier is None:
+        return "no torch"
+    if specifier in ("", ">=0"):
+        return "no torch" if specifier == "" else "any torch"
+    return _specifier(specifier)
+
+
+def requires_torch(requires: Iterable[str]) -> str:
+    """Return the specifier on torch as the catalog writes it: ``""`` if torch is not required.
+
+    ``>=0`` where it is required without bounds; requirements of extras do not count.
+    """
+    for line in requires:
+        try:
+            requirement = Requirement(line)
+        except InvalidRequirement:
+            continue
+        if canonicalize_name(requirement.name) == "torch" and "extra" not in str(
+            requirement.marker or ""
+        ):
+            return str(requirement.specifier) or ">=0"
+    return ""
+
+
+def channel_of(package: str, read: Inspection) -> str | None:
+    """Return what a wheel says that it was built for; None where it does not tell."""
+    label = (read.built or "").partition("+")[2]
+    if kind_of_label(label) is not None:
+        return label
+    if read.cuda is not None and read.cuda.count("."):
+        return "cu" + "".join(read.cuda.split(".")[:2])
+    if read.cuda is None and read.hip is None and package in FAMILY and read.built is not None:
+        return "cpu"
+    return None
+
+
+def _compare_kernels(found: _Comparison, build: Build, read: Inspection) -> None:
+    if build.kernels is not None and build.kernels.evidence == MEASURED:
+        wanted = targets(build.kernels)
+        if read.arches is not None:
+            found.compare("kernels", wanted, _targets(read.arches.sass, read.arches.ptx))
+        else:
+            lists = {library.name: common_targets(library) for library in own_libraries(read)}
+            held = (
+                wanted
+                if wanted in lists.values()
+                else "; ".join(f"{name}: {text}" for name, text in lists.items())
+            )
+            found.compare("kernels", wanted, held or "no device code")
+    for name, kernels in build.libraries:
+        if kernels.evidence != MEASURED:
+            continue
+        library = next((one for one in read.libraries if f"/{one.name}".endswith(f"/{name}")), None)
+        if library is None:
+            found.compare(f"kernels of {name}", targets(kernels), "no such library")
+        elif library.layout is None:
+            continue  # left out by the short look
+        else:
+            found.compare(f"kernels of {name}", targets(kernels), common_targets(library))
+
+
+def own_libraries(read: Inspection) -> tuple[Library, ...]:
+    """Return the libraries with device code that are the package's own."""
+    return tuple(one for one in read.device if not _BUNDLED.search(one.name))
+
+
+def common_targets(library: Library) -> str:
+    """Return the targets that every fatbin of a library holds, in words."""
+    count = library.fatbins.total + library.fatbins.others
+    sass: dict[str, int] = {}
+    ptx: dict[str, int] = {}
+    for part in library.fatbins.parts:
+        for counts, names in ((sass, part.sass), (ptx, part.ptx)):
+            for name in names:
+                counts[name] = counts.get(name, 0) + part.fatbins
+    return _targets(
+        [name for name, held in sass.items() if held == count],
+        [name for name, held in ptx.items() if held == count],
+    )
+
+
+def targets(kernels: Kernels) -> str:
+    """Return a kernel list in words: ``sm_80 sm_90 compute_90``."""
+    return _targets(kernels.sass, kernels.ptx)
+
+
+def _targets(sass: Iterable[str], ptx: Iterable[str]) -> str:
+    def order(text: str) -> tuple[int, str]:
+        digits = text.rstrip("af")
+        return int(digits), text[len(digits) :]
+
+    words = [f"sm_{name}" for name in sorted(sass, key=order)]
+    words += [f"compute_{name}" for name in sorted(ptx, key=order)]
+    return " ".join(words) or "none"
