@@ -47,7 +47,8 @@ def parser() -> Parser:
         "--prove",
         action="store_true",
         help="before writing, let the real pip or uv resolve each changed file for each\n"
-        "target (needs the network)",
+        "target, and uv, Poetry or PDM lock each mended project, in a copy\n"
+        "(needs the network)",
     )
     made.add_argument(
         "--relock",

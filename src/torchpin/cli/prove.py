@@ -7,7 +7,6 @@ target: its resolver takes markers from the Python that runs it, so it is run wi
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -15,39 +14,22 @@ import tempfile
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from torchpin.cli.prove_words import GLIBC, told_of, uv_platform
 from torchpin.cli.terminal import note
 from torchpin.documents.base import Document
 from torchpin.engine import FixResult, Options
 from torchpin.errors import RewriteError, UsageError
 from torchpin.fleet.model import NodeGroup, Target
 from torchpin.report.model import plural
-from torchpin.report.style import clean
 
 TIMEOUT = 300
 """Seconds for one resolution."""
-_TAIL = 12
-"""Lines of the client's message that are shown."""
-_GLIBC = "2.28"
-"""glibc of a Linux target that declares none: what current wheels ask for."""
-
-_UV_PLATFORM = {
-    "windows-x86_64": "x86_64-pc-windows-msvc",
-    "windows-arm64": "aarch64-pc-windows-msvc",
-    "macos-arm64": "aarch64-apple-darwin",
-    "macos-x86_64": "x86_64-apple-darwin",
-}
 _PIP_PLATFORM = {
     "windows-x86_64": ("win_amd64",),
     "windows-arm64": ("win_arm64",),
     "macos-arm64": tuple(f"macosx_{major}_0_arm64" for major in range(11, 16)),
     "macos-x86_64": ("macosx_10_9_x86_64", *(f"macosx_{n}_0_x86_64" for n in range(11, 16))),
 }
-
-
-_UNREACHED = re.compile(
-    r"(?i)failed to (?:resolve|fetch|connect)|connection (?:broken|refused|reset)"
-    r"|timed? ?out|dns error"
-)
 
 
 class Proof(NamedTuple):
@@ -68,6 +50,18 @@ def prove(result: FixResult, options: Options) -> None:
         RewriteError: the client refuses one of them; nothing was written.
     """
     targets = result.report_after.fleet.targets()
+    projects = [one for one in result.changes if one[0].kind == "pyproject"]
+    if projects:
+        from torchpin.cli.prove_project import prove_projects
+
+        done = prove_projects(projects, result.report_before.documents, targets, options.client)
+        for text in done.notes:
+            note(text)
+        if done.locks:
+            locks, syncs = plural(done.locks, "lock"), plural(done.syncs, "sync")
+            note(f"proved by the owners of the locks: {locks}, {syncs} (dry runs, in a copy)")
+    if all(document.kind != "requirements" for document, _ in result.changes):
+        return
     with tempfile.TemporaryDirectory(prefix="torchpin-prove-") as folder:
         places = lay_out(result, folder)
         proofs = [
@@ -87,9 +81,14 @@ def lay_out(result: FixResult, folder: str) -> dict[str, str]:
     Returns the ways in (path as named → path of the copy): files that no other file includes.
     """
     changed = {document.path: data for document, data in result.changes}
-    documents = {document.path: document for document in result.report_before.documents}
+    documents = {
+        document.path: document
+        for document in result.report_before.documents
+        if document.kind == "requirements"
+    }
     for document, _ in result.changes:
-        documents.setdefault(document.path, document)
+        if document.kind == "requirements":
+            documents.setdefault(document.path, document)
     base = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in documents])
     copies: dict[str, str] = {}
     included: set[str] = set()
@@ -128,12 +127,7 @@ def _uv(path: str, target: Target) -> tuple[str, ...]:
     uv = shutil.which("uv", path=_search_path())
     if uv is None:
         raise UsageError("--prove needs uv, which is not installed", hint="pip install uv")
-    group = target.group
-    platform = _UV_PLATFORM.get(group.platform)
-    if platform is None:
-        machine = group.platform.partition("-")[2]
-        glibc = (group.glibc or _GLIBC).replace(".", "_")
-        platform = f"{machine}-{'unknown-linux-musl' if group.musl else f'manylinux_{glibc}'}"
+    platform = uv_platform(target.group)
     python = (
         ("--python-version", f"{target.python.major}.{target.python.minor}")
         if target.python
@@ -151,7 +145,7 @@ def _pip(path: str, target: Target, folder: str) -> tuple[str, ...]:
     tags: Sequence[str] = _PIP_PLATFORM.get(group.platform, ())
     if not tags:
         machine = group.platform.partition("-")[2]
-        minor = int((group.glibc or _GLIBC).split(".")[1])
+        minor = int((group.glibc or GLIBC).split(".")[1])
         tags = [f"manylinux_2_{number}_{machine}" for number in range(minor, 16, -1)]
         tags = [*tags, f"manylinux2014_{machine}", f"linux_{machine}"]
     options = [word for tag in tags for word in ("--platform", tag)]
@@ -187,11 +181,11 @@ def _run(proof: Proof) -> None:
     lines = (done.stderr or done.stdout).strip().splitlines()
     if name == "pip" and any("No module named pip" in line for line in lines):
         raise UsageError("--prove needs pip, which is not installed", hint="or use --client uv")
-    told = "\n  ".join(clean(line) for line in lines[-_TAIL:])
-    if any(_UNREACHED.search(line) for line in lines):
-        what = f"{name} could not reach an index, so nothing is proved"
-    else:
-        what = f"{name} cannot install the fixed file on {proof.target.text}"
+    what, told = told_of(
+        name,
+        done.stderr or done.stdout,
+        f"cannot install the fixed file on {proof.target.text}",
+    )
     raise RewriteError(
         f"{what}; nothing was written",
         path=proof.path,

@@ -52,8 +52,8 @@ def relock_command(lock: Document, declared: Iterable[str]) -> str:
     return " ".join(command_of(lock, declared))
 
 
-def executable(name: str) -> str:
-    """Return the path of a tool; the one beside this Python wins.
+def executable(name: str, option: str = "--relock") -> str:
+    """Return the path of a tool, which ``option`` needs; the one beside this Python wins.
 
     Raises:
         UsageError: it is not installed.
@@ -62,8 +62,8 @@ def executable(name: str) -> str:
     path = shutil.which(name, path=os.pathsep.join((beside, os.environ.get("PATH", ""))))
     if path is None:
         raise UsageError(
-            f"--relock needs {name}, which is not installed",
-            hint=f"install {name}, or run torchpin fix without --relock and lock elsewhere",
+            f"{option} needs {name}, which is not installed",
+            hint=f"install {name}, or run torchpin fix without {option} and lock elsewhere",
         )
     return path
 
