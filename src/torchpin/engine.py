@@ -15,8 +15,8 @@ from torchpin.catalog.model import PLATFORMS, Build
 from torchpin.catalog.store import Catalog, load_catalog
 from torchpin.documents.base import Document
 from torchpin.documents.discover import discover
-from torchpin.documents.kinds import KINDS, REQUIREMENTS, kind_of
-from torchpin.documents.loader import load, read_as
+from torchpin.documents.kinds import KINDS, PART, REQUIREMENTS, kind_of
+from torchpin.documents.loader import kind_by_text, load, read_as
 from torchpin.documents.pins import exact_version
 from torchpin.errors import TorchpinError, UsageError
 from torchpin.fleet.model import Fleet, NodeGroup, Settings, Target
@@ -33,7 +33,10 @@ ROUNDS = 8
 """How often fixing looks again; two or three are usual."""
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torchpin.resolve.model import Outcome
+    from torchpin.select.parts import Installed
 
 COMPANIONS = ("torchvision", "torchaudio", "torchtext", "torchcodec")
 
@@ -133,7 +136,7 @@ class Reader:
         if key in self.overlay:
             if key not in self.cache:
                 name, data = self.overlay[key]
-                self.cache[key] = read_as(kind_of(name) or REQUIREMENTS, name, data)
+                self.cache[key] = read_as(kind_of(name) or kind_by_text(data), name, data)
             return self.cache[key]
         return load(path, self.cache)
 
@@ -162,7 +165,8 @@ def read(
         if not paths:
             notes.append(
                 "no dependency files found (looked for requirements*.txt, requirements*.in, "
-                "constraints*.txt, files in requirements/, pyproject.toml and lock files)"
+                "constraints*.txt, files in requirements/, pyproject.toml, lock files, and files "
+                "that install PyTorch: Dockerfiles, scripts, Makefiles …)"
             )
     for path in paths:
         try:
@@ -237,13 +241,23 @@ def judge_set(chosen: SelectedSet, catalog: Catalog, drivers: Drivers, declared:
 
 
 def judge_install(
-    install: Install, targets: Iterable[Target], catalog: Catalog, drivers: Drivers, declared: bool
+    install: Install,
+    targets: Iterable[Target],
+    catalog: Catalog,
+    drivers: Drivers,
+    declared: bool,
+    before: Mapping[str, Installed] | None = None,
 ) -> tuple[JudgedSet, ...]:
-    """Stages 2 and 3 for one install on several targets."""
-    return tuple(
-        judge_set(select(install, target, catalog), catalog, drivers, declared)
-        for target in targets
-    )
+    """Stages 2 and 3 for one install on several targets.
+
+    ``before``: what is installed already; what a companion needs and is there is not installed.
+    """
+    sets = [select(install, target, catalog) for target in targets]
+    if before:
+        from torchpin.select.parts import without_installed
+
+        sets = [without_installed(chosen, before) for chosen in sets]
+    return tuple(judge_set(chosen, catalog, drivers, declared) for chosen in sets)
 
 
 def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages, tuple[str, ...]]:
@@ -263,10 +277,14 @@ def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages,
             Way(
                 entry.install,
                 project_of(entry.install.root.path),
-                judge_install(entry.install, entry.targets, catalog, drivers, declared),
+                judge_install(
+                    entry.install, entry.targets, catalog, drivers, declared, entry.before
+                ),
                 entry.bound,
                 settings.indexes,
                 entry.indexes,
+                entry.part,
+                entry.before,
             )
         )
     ways = without_echoes(ways)
@@ -354,7 +372,7 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
     """Run the rules and gather the report."""
     context = stages.context
     settings = context.fleet.settings
-    projects = any(way.install.root.kind != REQUIREMENTS for way in context.ways)
+    projects = any(way.install.root.kind not in (REQUIREMENTS, PART) for way in context.ways)
     rules = chosen_rules(options, settings, projects=projects)
     findings = merge((*run_rules(context, rules), *orphans(context, rules)))
     if fixes and any(finding.severity != INFO for finding in findings):

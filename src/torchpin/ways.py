@@ -6,16 +6,21 @@ Part of floor 5: it joins documents, fleet and select for the engine.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchpin.catalog.model import FAMILY, WATCHED
 from torchpin.documents.base import Document
+from torchpin.documents.kinds import PART_KINDS
 from torchpin.errors import TorchpinError
 from torchpin.fleet.model import Fleet, NodeGroup, Target
 from torchpin.rules.context import Way
 from torchpin.select.installs import install_of
 from torchpin.select.model import Install
+
+if TYPE_CHECKING:
+    from torchpin.documents.parts import Part
+    from torchpin.select.parts import Installed
 
 Load = Callable[[str], Document]
 
@@ -30,6 +35,10 @@ class Entry(NamedTuple):
     indexes: tuple[str, ...]
     """Index URLs of the groups' command line."""
     documents: tuple[Document, ...]
+    part: Part | None = None
+    """The command or section that installs, where the root is part of a file."""
+    before: Mapping[str, Installed] = {}
+    """What is installed before the part runs."""
 
 
 def entries(
@@ -37,11 +46,17 @@ def entries(
 ) -> Iterator[Entry]:
     """Yield the ways in of some documents: requirements files, and the installs of projects."""
     plain = [document for document in documents if document.kind == "requirements"]
-    for root in roots_of(plain, fleet):
+    files = [document for document in documents if document.parts]
+    for root in roots_of(plain, fleet, files):
         yield from requirement_entries(root, client, fleet, load)
+    if files:
+        from torchpin.part_ways import part_entries
+
+        for file in files:
+            yield from part_entries(file, client, fleet, load)
     done: set[str] = set()
     for document in documents:
-        if document.kind == "requirements":
+        if document.kind == "requirements" or document.kind in PART_KINDS:
             continue
         root, lock = project_files(document, load)
         key = os.path.realpath(root.path)
@@ -232,6 +247,7 @@ def without_echoes(ways: Sequence[Way]) -> list[Way]:
         way
         for way in ways
         if way.install.name is None
+        or way.install.root.kind == "part"
         or way.bound
         or chosen(way) != plain.get(os.path.realpath(way.install.root.path))
     ]
@@ -279,10 +295,22 @@ def targets_of(fleet: Fleet, path: str) -> tuple[Target, ...]:
     )
 
 
-def roots_of(documents: Sequence[Document], fleet: Fleet) -> list[Document]:
-    """Return the ways in: documents that no other includes, and those that the profile names."""
+def roots_of(
+    documents: Sequence[Document], fleet: Fleet, files: Sequence[Document] = ()
+) -> list[Document]:
+    """Return the ways in: documents that no other includes, and those that the profile names.
+
+    ``files`` are those of other kinds. What their commands install with indexes of their own is
+    judged there alone: without the command line it would be another install.
+    """
     included: set[str] = set()
-    for document in documents:
+    surely = [
+        one.document
+        for file in files
+        for one in file.parts
+        if one.uncertain is None and (one.document.indexes or one.torch_backend is not None)
+    ]
+    for document in (*documents, *surely):
         folder = os.path.dirname(document.path)
         for include in document.includes:
             if "://" in include.path:
@@ -295,4 +323,4 @@ def roots_of(documents: Sequence[Document], fleet: Fleet) -> list[Document]:
         for document in documents
         if os.path.realpath(document.path) not in included or bound_groups(fleet, document.path)
     ]
-    return roots or list(documents)
+    return roots or ([] if surely else list(documents))

@@ -142,9 +142,9 @@ def stale_locks(result: FixResult) -> list[Relock]:
 
 def path_of_project(path: str) -> bool:
     """True for a project file or a lock."""
-    from torchpin.documents.kinds import REQUIREMENTS, kind_of
+    from torchpin.documents.kinds import PART_KINDS, REQUIREMENTS, kind_of
 
-    return kind_of(path) not in (None, REQUIREMENTS)
+    return kind_of(path) not in (None, REQUIREMENTS, *PART_KINDS)
 
 
 def is_below(path: str, folder: str) -> bool:

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from torchpin.documents.kinds import FILES_PATTERN, KINDS, LOCKS, kind_of
+from torchpin.documents.kinds import FILES_PATTERN, KINDS, LOCKS, PART_KINDS, kind_of
 from torchpin.documents.loader import load, read_bytes
 from torchpin.errors import TorchpinError, UsageError
 
@@ -19,7 +19,8 @@ _REQUIREMENTS = frozenset(("requirements",))
 _HINT = "requirements and constraints files are read"
 _HINT_ALL = (
     "requirements and constraints files, pyproject.toml, uv.toml, uv.lock, poetry.lock, pdm.lock "
-    "and pylock.toml are read"
+    "and pylock.toml are read, and files that install by commands: Dockerfiles, shell scripts, "
+    "Makefiles, justfiles"
 )
 _NAMES = re.compile(
     rb"torch|triton|xformers|vllm|accelerate|bitsandbytes|fairseq|fastai|lightning"
@@ -27,6 +28,10 @@ _NAMES = re.compile(
     re.IGNORECASE,
 )
 """What a project file that matters holds somewhere: the family, or a package that pins torch."""
+_INCLUDES = re.compile(rb"requirements|constraints", re.IGNORECASE)
+"""What a file of commands may hold instead: the name of a list of requirements."""
+_LARGEST = 1024 * 1024
+"""Bytes; a larger script carries data (a self-extracting installer), not pins."""
 _OTHER_KINDS = (".toml", ".lock", ".json", ".yaml", ".yml", ".py", ".cfg", ".whl", ".zip")
 
 
@@ -142,15 +147,21 @@ def _walk(
             except OSError as error:  # a link that leads to itself
                 skipped.append((path, error.strerror or str(error)))
         found += [
-            (path, kind) for path, kind in here if kind != "pyproject" or locked or _matters(path)
+            (path, kind)
+            for path, kind in here
+            if (kind not in PART_KINDS and (kind != "pyproject" or locked)) or _matters(path, kind)
         ]
         stack += reversed(below)
     return sorted(found)
 
 
-def _matters(path: str) -> bool:
-    """Tell whether a project file holds a name that torchpin knows; unreadable ones do."""
+def _matters(path: str, kind: str) -> bool:
+    """Tell whether a file holds a name that torchpin knows; unreadable project files do."""
+    parts = kind in PART_KINDS
     try:
-        return _NAMES.search(read_bytes(path)) is not None
+        data = read_bytes(path, _LARGEST) if parts else read_bytes(path)
     except TorchpinError:
-        return True  # to be told by who reads it
+        return not parts  # to be told by who reads it
+    if parts and (b"\0" in data[:8192] or (_INCLUDES.search(data) and b"install" in data)):
+        return b"\0" not in data[:8192]
+    return _NAMES.search(data) is not None

@@ -1,24 +1,43 @@
-"""Which kind of dependency file a path names."""
+"""Which kind of dependency file a path names, and who reads it."""
 
 from __future__ import annotations
 
 import os
 import re
+from typing import NamedTuple
 
-FILES_PATTERN = re.compile(
-    r"(?:^|/)(?:"
+
+class Form(NamedTuple):
+    """A kind of file that holds installs as parts: commands or sections (``Document.parts``)."""
+
+    kind: str
+    pattern: str
+    """Of the file's name alone, without anchors and without capturing groups."""
+    reader: str
+    """``module:function`` below ``torchpin.documents``, called as ``function(path, data)``."""
+
+
+FORMS: tuple[Form, ...] = ()
+"""In this order; the first whose pattern fits wins."""
+
+_LISTS = (
     r"[^/]*(?:requirements|requirments|constraints)[^/]*\.(?:txt|in)"
     r"|[^/]*requirements[^/]*\.lock"
     r"|(?:requirements|constraints)/[^/]+\.(?:txt|in)"
     r"|(?:pyproject|uv|pylock|pylock\.[^./]+)\.toml"
     r"|(?:uv|poetry|pdm)\.lock"
-    r")$"
+)
+FILES_PATTERN = re.compile(
+    f"(?:^|/)(?:{'|'.join((f'({_LISTS})', *(form.pattern for form in FORMS)))})$"
 )
 """Paths, with ``/``, that are dependency files by their name (``requirments`` is a common slip).
-The pre-commit hooks use the same pattern."""
+The pre-commit hooks use the same pattern. Its one group is empty for files that hold parts."""
 REQUIREMENTS = "requirements"
+PART = "part"
+"""The kind of ``Part.document``: no file has it."""
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock")
-KINDS = frozenset((REQUIREMENTS, "pyproject", "uv.toml", *LOCKS))
+PART_KINDS = frozenset(form.kind for form in FORMS)
+KINDS = frozenset((REQUIREMENTS, "pyproject", "uv.toml", *LOCKS, *PART_KINDS))
 _BY_NAME = {
     "pyproject.toml": "pyproject",
     "uv.toml": "uv.toml",
@@ -32,10 +51,18 @@ _PYLOCK = re.compile(r"pylock(?:\.[^./]+)?\.toml")
 def kind_of(path: str) -> str | None:
     """Return the kind of a file by its path, None if the name says nothing."""
     name = path.replace(os.sep, "/")
-    if FILES_PATTERN.search(name) is None:
+    match = FILES_PATTERN.search(name)
+    if match is None:
         return None
     base = name[name.rfind("/") + 1 :]
+    if match[1] is None:
+        return next(one.kind for one in FORMS if re.fullmatch(one.pattern, base) is not None)
     known = _BY_NAME.get(base)
     if known is not None:
         return known
     return "pylock" if _PYLOCK.fullmatch(base) is not None else REQUIREMENTS
+
+
+def reader_of(kind: str) -> str | None:
+    """Return ``module:function`` of the reader of a kind whose files hold parts, else None."""
+    return next((form.reader for form in FORMS if form.kind == kind), None)

@@ -7,14 +7,19 @@ import stat
 from typing import TYPE_CHECKING
 
 from torchpin.documents.base import Document
-from torchpin.documents.kinds import kind_of
+from torchpin.documents.kinds import PART_KINDS, kind_of, reader_of
 from torchpin.errors import TorchpinError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchpin.documents.parts import Part
     from torchpin.documents.project import Project
 
 MAX_SIZE = 32 * 1024 * 1024
 """Bytes; a dependency file that is larger is a mistake."""
+_HIGHEST = 4
+"""Folders in which an included file is looked for: that of the file, and those above."""
 
 
 def read_bytes(path: str, limit: int = MAX_SIZE) -> bytes:
@@ -59,8 +64,8 @@ def load(path: str, cache: dict[str, Document]) -> Document:
     known = cache.get(path)
     if known is not None:
         return known
-    kind = kind_of(path) or "requirements"
     data = read_bytes(path)
+    kind = kind_of(path) or kind_by_text(data)
     document = read_as(kind, path, data)
     if kind == "requirements" and any(p.code == "decode" for p in document.problems):
         from torchpin.documents.requirements import read_requirements
@@ -77,8 +82,19 @@ def load(path: str, cache: dict[str, Document]) -> Document:
     return document
 
 
+def kind_by_text(data: bytes) -> str:
+    """Return the kind of a file whose name does not tell: a script by its first line, else a
+    requirements file."""
+    head = data[:80].partition(b"\n")[0]
+    if head.startswith(b"#!") and head.split()[-1].endswith((b"sh", b"-e", b"-x")):
+        return "shell"
+    return "requirements"
+
+
 def read_as(kind: str, path: str, data: bytes) -> Document:
     """Return the document in ``data`` as the reader of its kind (see ``kinds.KINDS``) gives it."""
+    if kind in PART_KINDS:
+        return read_parts(kind, path, data)
     if kind == "pyproject":
         from torchpin.documents.pyproject import read_pyproject
 
@@ -106,6 +122,48 @@ def read_as(kind: str, path: str, data: bytes) -> Document:
     from torchpin.documents.requirements import read_requirements
 
     return read_requirements(path, data)
+
+
+def read_parts(kind: str, path: str, data: bytes) -> Document:
+    """Return the document of a file whose commands or sections install (``kinds.FORMS``).
+
+    Files that its parts include are looked for beside it and, as a build context or a working
+    folder may be above it, in the folders above, up to the one with a ``.git``. One that is
+    nowhere (made by an earlier command, or in the image) stays as it is written.
+    """
+    from importlib import import_module
+
+    module, _, function = (reader_of(kind) or "").partition(":")
+    read: Callable[[str, bytes], Document]
+    read = getattr(import_module(f"torchpin.documents.{module}"), function)
+    document = read(path, data)
+    return document._replace(parts=tuple(_with_places(part, path) for part in document.parts))
+
+
+def _with_places(part: Part, path: str) -> Part:
+    includes = part.document.includes
+    if not includes:
+        return part
+    placed = tuple(
+        one if "://" in one.path else one._replace(path=_place_of(one.path, path))
+        for one in includes
+    )
+    return part._replace(document=part.document._replace(includes=placed))
+
+
+def _place_of(name: str, path: str) -> str:
+    """Return the path of an included file, relative to the folder of ``path``."""
+    if os.path.isabs(name):
+        return name
+    folder = os.path.dirname(path)
+    up = ""
+    for _ in range(_HIGHEST):
+        if os.path.isfile(os.path.join(folder, up, name)):
+            return os.path.join(up, name)
+        if os.path.exists(os.path.join(folder, up, ".git")):
+            break
+        up = os.path.join(up, os.pardir)
+    return name
 
 
 def locks_beside(path: str) -> tuple[str, ...]:

@@ -8,9 +8,11 @@ text of the whole file, so that findings and edits land where the user wrote the
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from torchpin.documents.base import Document, Span
+from torchpin.documents.base import Document, Problem, Span
+from torchpin.documents.lines import Logical
 
 
 class Image(NamedTuple):
@@ -41,10 +43,129 @@ class Part(NamedTuple):
     python: str | None = None
     """PEP 440 specifier or version of the Python that the file itself chooses."""
     platform: str | None = None
-    """Machine that the file itself chooses (``linux-x86_64`` …), None: the fleet's."""
+    """Machine that the file itself chooses (``linux-x86_64`` …; ``linux``: any Linux), None: the
+    fleet's."""
     image: Image | None = None
     torch_backend: str | None = None
     """``uv pip install --torch-backend cu126`` or ``UV_TORCH_BACKEND``: as written."""
     uncertain: str | None = None
     """Why the words may not be what runs (a variable without a value, a shell function): one
     sentence. What rests on it is never an error."""
+    command: bool = False
+    """The index lines are options of one command line: they all count before any file that it
+    includes, and more than one may follow another. False: they are lines of a requirements list."""
+    environment: str = ""
+    """Parts of a file with the same environment install into it one after the other."""
+    upgrade: bool = False
+    """``--upgrade``: what is installed already does not count."""
+    marker: str | None = None
+    """Environment marker under which the part runs at all (a matrix entry, a platform branch)."""
+
+
+def file_of(path: str, data: bytes, kind: str) -> Document:
+    """Return the document of a file that holds parts: its text, and nothing read from it yet.
+
+    Bytes that are no UTF-8 (and have no mark or coding comment) are read as Latin-1, which keeps
+    every byte; NUL bytes give an empty text and a problem. A reader fills ``comments`` and
+    ``parts`` with ``_replace``.
+    """
+    from torchpin.documents.decode import decode
+    from torchpin.documents.requirements import newline_of
+
+    decoded = decode(data, "latin-1")
+    problems: tuple[Problem, ...] = ()
+    if decoded.problem not in ("", "encoding"):
+        problems = (Problem(decoded.message, Span(0, 0), decoded.problem),)
+    return Document(
+        path=path,
+        kind=kind,
+        text=decoded.text,
+        encoding=decoded.encoding,
+        bom=decoded.bom,
+        newline=newline_of(decoded.text),
+        declarations=(),
+        indexes=(),
+        includes=(),
+        options=(),
+        problems=problems,
+        comments=(),
+    )
+
+
+def verbatim(text: str, start: int, end: int) -> Logical:
+    """Return ``text[start:end]`` as a requirement line that stands there as it is.
+
+    Blanks at both ends are left out; the span of the line is the rest.
+    """
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return Logical(text[start:end], [0], [start], {}, Span(start, end), None)
+
+
+def quoted(value: str, text: str, start: int, end: int) -> Logical:
+    """Return a requirement line that ``text[start:end]``, the inside of quotes, stands for.
+
+    Where escapes or the like make ``value`` differ from the text, the whole of it counts as one
+    variable: it is judged, and never edited.
+    """
+    if text[start:end] == value:
+        return verbatim(text, start, end)
+    return Logical(value.strip(), [0], [start], {0: end}, Span(start, end), None)
+
+
+def pieces(parts: Sequence[tuple[str, int, int, bool]], span: Span) -> Logical:
+    """Return a line that is put together from pieces: value, start, end, and whether the text
+    there is the value itself.
+
+    Those that are not (variables, escapes) are judged by their value, and never edited.
+    """
+    starts: list[int] = []
+    raw: list[int] = []
+    opaque: dict[int, int] = {}
+    length = 0
+    for value, start, end, plain in parts:
+        if not value:
+            continue
+        if not plain:
+            opaque[len(starts)] = end
+        starts.append(length)
+        raw.append(start)
+        length += len(value)
+    if not starts:
+        return Logical("", [0], [span.start], {}, span, None)
+    return Logical("".join(one[0] for one in parts), starts, raw, opaque, span, None)
+
+
+def part_of(
+    file: Document,
+    lines: Iterable[Logical],
+    *,
+    name: str,
+    span: Span,
+    syntax: str,
+    client: str = "pip",
+    scope: str = "",
+) -> Part:
+    """Return a part whose lines are those of a requirements file, one requirement or option each.
+
+    They are read by the one reader of requirement lines; other fields are set with ``_replace``.
+    ``scope`` is that of its declarations.
+    """
+    from torchpin.documents.requirements import read_lines
+
+    found = read_lines(lines)
+    declarations = found.declarations
+    if scope:
+        declarations = tuple(one._replace(scope=scope) for one in declarations)
+    document = file._replace(
+        kind="part",
+        declarations=declarations,
+        indexes=found.indexes,
+        includes=found.includes,
+        options=found.options,
+        problems=found.problems,
+        parts=(),
+    )
+    return Part(document, name, client, span, syntax)

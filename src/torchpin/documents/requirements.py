@@ -18,7 +18,8 @@ misplaced  pip ignores what stands here: an index behind a requirement, a name b
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from torchpin.documents.base import (
     Declaration,
@@ -67,7 +68,7 @@ def read_requirements(
         text=decoded.text,
         encoding=decoded.encoding,
         bom=decoded.bom,
-        newline=_newline(decoded.text),
+        newline=newline_of(decoded.text),
         declarations=tuple(reader.declarations),
         indexes=tuple(reader.indexes),
         includes=tuple(reader.includes),
@@ -77,7 +78,34 @@ def read_requirements(
     )
 
 
-def _newline(text: str) -> str:
+class Lines(NamedTuple):
+    """What some logical lines of a requirements file say."""
+
+    declarations: tuple[Declaration, ...]
+    indexes: tuple[IndexLine, ...]
+    includes: tuple[Include, ...]
+    options: tuple[OptionText, ...]
+    problems: tuple[Problem, ...]
+    comments: tuple[Span, ...]
+
+
+def read_lines(lines: Iterable[Logical]) -> Lines:
+    """Return what lines say that stand as requirements in a file of another kind; never raises."""
+    reader = _Reader()
+    for line in lines:
+        reader.read(line)
+    return Lines(
+        tuple(reader.declarations),
+        tuple(reader.indexes),
+        tuple(reader.includes),
+        tuple(reader.options),
+        tuple(reader.problems),
+        tuple(reader.comments),
+    )
+
+
+def newline_of(text: str) -> str:
+    """Return the line end that most lines of a text use."""
     crlf = text.count("\r\n")
     lf = text.count("\n") - crlf
     cr = text.count("\r") - crlf

@@ -63,13 +63,13 @@ class Maker:
         if finding.code == "TP506":
             return drop_label(finding)
         if finding.code == "TP305":
-            return drop_line(finding) if finding.severity != INFO else None
+            return self._dropped(finding) if finding.severity != INFO else None
         if finding.severity == INFO or finding.code not in (*PLANNED, *INDEX, *PROJECT):
             return None
         for number, way in enumerate(self.context.ways):
-            if finding.path not in way.paths:
+            if not way.tells(finding):
                 continue
-            if way.install.root.kind != "requirements":
+            if way.install.root.kind not in ("requirements", "part"):
                 return self._project(way, finding.code)
             if finding.code in INDEX:
                 fix = index_fix(way, self.context, self.policy, self._codes(way))
@@ -104,12 +104,26 @@ class Maker:
 
     def _codes(self, way: Way) -> set[str]:
         """Return the codes of the findings that a plan of the way is to mend."""
-        paths = {document.path for document in way.install.documents}
         return {
             one.code
             for one in self.findings
-            if one.code in PLANNED and one.severity != INFO and one.path in paths
+            if one.code in PLANNED and one.severity != INFO and way.tells(one)
         }
+
+    def _dropped(self, finding: Finding) -> Fix | None:
+        document = finding.document
+        if document is None or document.kind != "part":
+            return drop_line(finding)
+        way = next((one for one in self.context.ways if one.tells(finding)), None)
+        if way is None or way.part is None or not (way.part.command or way.part.syntax == "ini"):
+            return drop_line(finding)
+        from torchpin.rewrite.commands import delete_option
+
+        for declaration in document.declarations:
+            if declaration.span.start == finding.span.start and not declaration.from_variable:
+                edit = delete_option(way.part, document, declaration.line_span)
+                return Fix(UNSAFE, f"remove {declaration.name}", (FileEdits(document, (edit,)),))
+        return drop_line(finding)
 
 
 def drop_label(finding: Finding) -> Fix | None:
@@ -155,6 +169,19 @@ def _turn(finding: Finding) -> tuple[bool, bool]:
     return fix is None or fix.safety != SAFE, finding.code in INDEX
 
 
+def goes_beside(edits: FileEdits, others: FileEdits | None) -> bool:
+    """True if edits of one command of a file leave those of its other commands alone."""
+    if others is None:
+        return True
+    if edits.document.kind != "part" or others.document.kind != "part":
+        return False
+    return edits.document is not others.document and all(
+        one == other or one.span.end < other.span.start or other.span.end < one.span.start
+        for one in edits.edits
+        for other in others.edits
+    )
+
+
 def apply_fixes(
     findings: Iterable[Finding], *, unsafe: bool
 ) -> tuple[list[tuple[Document, bytes]], list[str]]:
@@ -182,7 +209,8 @@ def apply_fixes(
             continue
         paths = {edits.document.path for edits in fix.edits}
         by_line = finding.code in LINES
-        if not paths.isdisjoint(taken) and not (by_line and paths <= open_to_lines):
+        beside = all(goes_beside(edits, taken.get(edits.document.path)) for edits in fix.edits)
+        if not beside and not (by_line and paths <= open_to_lines):
             continue
         done.append(fix)
         for edits in fix.edits:
@@ -194,7 +222,11 @@ def apply_fixes(
     changed: list[tuple[Document, bytes]] = []
     for edits in taken.values():
         text = apply_edits(edits.document.text, edits.edits)
-        if edits.document.kind == "requirements":
+        if edits.document.kind == "part":
+            from torchpin.rewrite.verify_part import check_part_edit
+
+            check_part_edit(edits.document, text, edits.edits)
+        elif edits.document.kind == "requirements":
             check_requirements_edit(edits.document, text, edits.edits)
         else:
             check_project_edit(edits.document, text, edits.edits)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FAMILY
-from torchpin.documents.base import Edit
 from torchpin.documents.pins import exact_version
+from torchpin.errors import RewriteError
 from torchpin.rewrite.request import family_declarations
-from torchpin.rewrite.requirements import Draft
+from torchpin.rewrite.requirements import Draft, RefusedError, written_anew
 from torchpin.rewrite.reread import edited
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import SAFE, UNSAFE, FileEdits, Fix
@@ -33,14 +33,17 @@ def link_page_fix(way: Way, context: Context) -> Fix | None:
     if way.install.client == "uv":  # an index would shadow other packages
         names = dict.fromkeys(placed.declaration.name for placed in declarations)
         options = [f"-f {url}/{name}/" for name in names]
-    edits = tuple(
-        FileEdits(index.document, (Edit(index.line.span, index.document.newline.join(options)),))
-        for index in way.install.indexes
-        if index.kind.kind == "legacy" and index.document is not None and index.line is not None
-    )
-    if len(edits) != 1:
+    try:
+        edits = tuple(
+            FileEdits(index.document, (written_anew(way, index, options),))
+            for index in way.install.indexes
+            if index.kind.kind == "legacy" and index.document is not None and index.line is not None
+        )
+        if len(edits) != 1:
+            return None
+        install = edited(way, Draft(edits, pinned=False))
+    except (RefusedError, RewriteError):
         return None
-    install = edited(way, Draft(edits, pinned=False))
     chosen = [select(install, judged_set.target, context.catalog) for judged_set in way.sets]
     states = {one.status for some in chosen for one in some.selections if one.package in FAMILY}
     if "none" in states or any(some.conflict for some in chosen):

@@ -125,10 +125,10 @@ def index_drafts(way: Way, plan: Plan) -> Iterator[tuple[list[tuple[Document, Ed
     if plan.home == "pypi":
         yield [], not lines
         if lines:
-            yield [delete_line(index) for index in lines], False
+            yield [delete_line(way, index) for index in lines], False
         return
     if lines:
-        yield swap_channel(lines, plan.channel), False
+        yield swap_channel(way, lines, plan.channel), False
         if way.install.client == "uv":
             yield link_pages(way, lines, plan), True
         return
@@ -136,7 +136,7 @@ def index_drafts(way: Way, plan: Plan) -> Iterator[tuple[list[tuple[Document, Ed
         yield [insert_index(way, document, plan)], True
 
 
-def swap_channel(lines: list[PlacedIndex], channel: str) -> list[tuple[Document, Edit]]:
+def swap_channel(way: Way, lines: list[PlacedIndex], channel: str) -> list[tuple[Document, Edit]]:
     """Point every line to ``channel``; lines that become the same are written once.
 
     Raises:
@@ -154,7 +154,7 @@ def swap_channel(lines: list[PlacedIndex], channel: str) -> list[tuple[Document,
         bare_links = option == "--find-links" and index.kind.project is None
         if index.kind.kind == "legacy" or (bare_links and index.kind.kind == "channel"):
             option, new = "--extra-index-url", channel_url(channel)
-            edit = Edit(index.line.span, f"{option} {new}")
+            edit = written_anew(way, index, [f"{option} {new}"])
         elif index.kind.kind == "root" or index.kind.channel is None:
             new = re.sub(r"(/whl)(/nightly|/test)?(?=/|$)", rf"\1/{channel}", raw, count=1)
             edit = Edit(index.line.url_span, new)
@@ -163,7 +163,7 @@ def swap_channel(lines: list[PlacedIndex], channel: str) -> list[tuple[Document,
             edit = Edit(index.line.url_span, new)
         key = (option if option == "--index-url" else "extra", new.rstrip("/"))
         if key in seen:
-            edits.append(delete_line(index))
+            edits.append(delete_line(way, index))
             continue
         seen.add(key)
         edits.append((index.document, edit))
@@ -177,9 +177,11 @@ def link_pages(way: Way, lines: list[PlacedIndex], plan: Plan) -> list[tuple[Doc
     """
     if any(shares_line(index) for index in lines):
         raise RefusedError("another option stands on the line of the index")
-    edits = [delete_line(index) for index in lines]
+    edits = [delete_line(way, index) for index in lines]
     document, first = edits[0]
     base = mirror_of(lines, plan.channel)
+    if document.kind == "part":
+        return [(document, written_anew(way, lines[0], pages_for(way, plan, base))), *edits[1:]]
     pages = "".join(page + document.newline for page in pages_for(way, plan, base))
     return [(document, first._replace(text=pages)), *edits[1:]]
 
@@ -214,13 +216,40 @@ def pages_for(way: Way, plan: Plan, base: str | None = None) -> list[str]:
     return [f"-f {url}/{name}/" for name in FAMILY if name in names]
 
 
-def delete_line(index: PlacedIndex) -> tuple[Document, Edit]:
-    """Return the edit that deletes an index line with its line end.
+def written_anew(way: Way, index: PlacedIndex, options: list[str]) -> Edit:
+    """Return the edit that puts other options in the place of an index line.
 
-    Where something else stands on the line, only the option goes, with the blanks beside it.
+    Raises:
+        RefusedError: the command or section has no room for them.
     """
     assert index.document is not None
     assert index.line is not None
+    if index.document.kind != "part" or way.part is None:
+        return Edit(index.line.span, index.document.newline.join(options))
+    from torchpin.rewrite.commands import replace_option
+
+    edit = None if index.line.from_variable else replace_option(way.part, index.line.span, options)
+    if edit is None:
+        raise RefusedError("the index is not written as an option of its own")
+    return edit
+
+
+def delete_line(way: Way, index: PlacedIndex) -> tuple[Document, Edit]:
+    """Return the edit that deletes an index line with its line end.
+
+    Where something else stands on the line, only the option goes, with the blanks beside it.
+
+    Raises:
+        RefusedError: the option of a command comes from a variable.
+    """
+    assert index.document is not None
+    assert index.line is not None
+    if index.document.kind == "part" and way.part is not None:
+        from torchpin.rewrite.commands import delete_option
+
+        if index.line.from_variable or index.line.span == index.line.url_span:
+            raise RefusedError("the index does not stand in the command itself")
+        return index.document, delete_option(way.part, index.document, index.line.span)
     text, line = index.document.text, index.line.line_span
     if not shares_line(index):
         return index.document, Edit(whole_line(text, line), "")
@@ -277,8 +306,19 @@ def index_lines_for(way: Way, plan: Plan) -> list[str]:
 
 
 def insert_index(way: Way, document: Document, plan: Plan) -> tuple[Document, Edit]:
-    """Return the edit that adds index lines: behind the last index line, else at the top."""
+    """Return the edit that adds index lines: behind the last index line, else at the top.
+
+    Raises:
+        RefusedError: the command or section has no place for them.
+    """
     lines = index_lines_for(way, plan)
+    if document.kind == "part" and way.part is not None:
+        from torchpin.rewrite.commands import add_options
+
+        edit = add_options(way.part, document, lines)
+        if edit is None:
+            raise RefusedError("there is no place for an index here")
+        return document, edit
     newline = document.newline
     if document.indexes:
         end = max(line.line_span.end for line in document.indexes)
@@ -377,6 +417,8 @@ def pin_one(
         raise RefusedError(
             f"{declaration.name} would need two lines, and carries hashes or options"
         )
+    if document.kind == "part":
+        raise RefusedError(f"{declaration.name} would need two requirements with markers")
     return [(document, Edit(declaration.span, two_lines(document, declaration, by_platform)))]
 
 

@@ -21,6 +21,10 @@ from torchpin.select.selection import select
 
 def edited(way: Way, one: Draft) -> Install:
     """Return the install of the way with a draft applied in memory."""
+    if way.part is not None:
+        from torchpin.rewrite.commands import edited_part
+
+        return edited_part(way, one.edits)
     changed = {
         os.path.realpath(edits.document.path): read_requirements(
             edits.document.path,
@@ -53,7 +57,10 @@ def holds(way: Way, context: Context, plan: Plan, one: Draft) -> bool:
     torch must be the plan's: that is what the fix says, and what its safety rests on. A draft with
     pins must give exactly the plan's versions of the others, too.
     """
-    install = edited(way, one)
+    try:
+        install = edited(way, one)
+    except RewriteError:  # the text would no longer hold these commands
+        return False
     for target in plan.targets:
         versions = dict(part_of(plan, target).versions)
         chosen = select(install, target, context.catalog)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchpin.catalog.drivers import Drivers
 from torchpin.catalog.model import FAMILY, Build
@@ -11,8 +11,12 @@ from torchpin.catalog.store import Catalog
 from torchpin.documents.base import Document, Span
 from torchpin.fleet.model import Fleet, Target
 from torchpin.judge.model import FAILS, Reason, Verdict
-from torchpin.rules.model import INFO, Because
+from torchpin.rules.model import INFO, Because, Finding
 from torchpin.select.model import Install, PlacedIndex, SelectedSet, Selection
+
+if TYPE_CHECKING:
+    from torchpin.documents.parts import Part
+    from torchpin.select.parts import Installed
 
 
 class Judged(NamedTuple):
@@ -94,6 +98,16 @@ class Way(NamedTuple):
     """Private URLs of the settings, as ``install_of`` takes them."""
     extra_indexes: tuple[str, ...] = ()
     """Index URLs of the group's command line."""
+    part: Part | None = None
+    """The command or section that installs, where the root is part of a file."""
+    before: Mapping[str, Installed] = {}
+    """What is installed before the part runs."""
+
+    def tells(self, finding: Finding) -> bool:
+        """True if the finding is on a file of this way; of a file of parts, on this part of it."""
+        if self.part is not None and finding.path == self.install.root.path:
+            return finding.document is self.install.root
+        return finding.path in self.paths
 
     @property
     def has_family(self) -> bool:
@@ -127,7 +141,7 @@ class Way(NamedTuple):
     @property
     def optional(self) -> bool:
         """True for the ways of a project: an extra for other hardware may serve nobody here."""
-        return self.install.root.kind != "requirements"
+        return self.install.root.kind not in ("requirements", "part")
 
     @property
     def cpu_only(self) -> bool:
@@ -217,7 +231,7 @@ class Context:
         return [
             other
             for other in self._projects.get(way.project, ())
-            if (other.install.root.path, other.install.name) != own
+            if (other.install.root.path, other.install.name) != own and not together(way, other)
         ]
 
     def pairs(self, way: Way) -> Iterator[tuple[JudgedSet, Judged]]:
@@ -225,6 +239,15 @@ class Context:
         for judged_set in way.sets:
             for one in judged_set.judged:
                 yield judged_set, one
+
+
+def together(way: Way, other: Way) -> bool:
+    """True if two parts of one file install into one environment: neither stands in for the
+    other."""
+    if way.part is None or other.part is None or way.install.root.path != other.install.root.path:
+        return False
+    one, two = f"{way.part.environment}/", f"{other.part.environment}/"
+    return one.startswith(two) or two.startswith(one)
 
 
 def because(reason: Reason) -> Because:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from torchpin.documents.base import Document, Span
-from torchpin.evidence import ORDER, PROOF
+from torchpin.evidence import INFERRED, ORDER, PROOF
 from torchpin.fleet.model import Target
 from torchpin.rules.context import Context, Way
-from torchpin.rules.model import ERROR, INFO, SEVERITIES, Because, Finding, Related
+from torchpin.rules.model import ERROR, INFO, SEVERITIES, WARNING, Because, Finding, Related
 
 
 class Rule:
@@ -144,6 +144,12 @@ def proved_only(finding: Finding) -> Finding:
     return finding._replace(because=proved) if proved else finding
 
 
+def unproved(finding: Finding, why: str) -> Finding:
+    """Return an error of a command that may not run as it reads: a warning that says so."""
+    ground = Because(f"not an error: {why}", INFERRED, "")
+    return finding._replace(severity=WARNING, because=(*finding.because, ground))
+
+
 def run_rules(context: Context, rules: Iterable[Rule]) -> tuple[Finding, ...]:
     """Return all findings of ``rules`` on every way of ``context``, merged and in file order.
 
@@ -154,7 +160,10 @@ def run_rules(context: Context, rules: Iterable[Rule]) -> tuple[Finding, ...]:
     for rule in rules:
         for way in context.ways:
             speaks: dict[tuple[str, Span, str | None], str] = {}
+            unsure = way.part.uncertain if way.part is not None else None
             for finding in rule.check(way, context):
+                if unsure is not None and finding.severity == ERROR:
+                    finding = unproved(finding, unsure)
                 if not context.declared and finding.group:
                     key = (finding.path, finding.span, finding.package)
                     if speaks.setdefault(key, finding.group) != finding.group:

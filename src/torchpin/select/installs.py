@@ -12,11 +12,15 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from torchpin.documents.base import Declaration, Document, Include, IndexLine, OptionText
 from torchpin.errors import TorchpinError
 from torchpin.select.channels import index_kind, redact
 from torchpin.select.model import Install, Placed, PlacedIndex, Unread
+
+if TYPE_CHECKING:
+    from torchpin.documents.parts import Part
 
 DEEPEST = 100
 """Files that are followed one inside the other; pip and uv go deeper, people do not."""
@@ -77,6 +81,8 @@ class _Walk:
         self.discarded: list[PlacedIndex] = []
         self.no_index = False
         self.pre = False
+        self.part: Part | None = None
+        """What is installed, where it is a command or section of a file of another kind."""
         self._seen: set[tuple[str, int, bool]] = set()
         self._uv_visited: set[tuple[str, bool]] = set()
 
@@ -111,14 +117,18 @@ class _Walk:
 
     def visit(self, document: Document, constraint: bool, stack: tuple[str, ...]) -> None:
         """Read ``document`` and what it includes, in the order of its lines."""
+        command = self.part is not None and self.part.document is document and self.part.command
         if all(document is not known for known in self.documents):
             self.documents.append(document)
-            if self.client == "uv":
+            if self.client == "uv" and document.kind != "part":
                 self._uv_problems(document)
+        if command:
+            self._options(document)
         events: list[tuple[int, int, Declaration | Include | tuple[IndexLine, ...] | OptionText]]
         events = [(d.span.start, 0, d) for d in document.declarations]
         events += [(include.order, 1, include) for include in document.includes]
-        events += [(lines[0].span.start, 2, lines) for lines in _by_line(document)]
+        if not command:
+            events += [(lines[0].span.start, 2, lines) for lines in _by_line(document)]
         events += [(option.span.start, 3, option) for option in document.options]
         events.sort(key=lambda event: event[:2])
         for _, _, what in events:
@@ -171,6 +181,10 @@ class _Walk:
         try:
             loaded = self.load(path)
         except TorchpinError as error:
+            if document.kind == "part":
+                because = f"{include.path} is not here: what it asks for is not known"
+                self.unread.append(Unread(document, because, at, inner))
+                return
             message = f"cannot read the included file {include.path}: {error.message}"
             self.problems.append((document, message, at))
             return
@@ -191,6 +205,30 @@ class _Walk:
         self.problems.append((document, f"uv stops at two --index-url: {urls}", at))
 
     # -- index lines
+
+    def _options(self, document: Document) -> None:
+        """Take the index options of one command, which count before any file that it names.
+
+        The last ``--index-url`` stands, every other option adds; the order among them is free.
+        """
+        lines = [line for line in document.indexes if not line.misplaced]
+        placed = [self.placed(document, line, line.option, line.url) for line in lines]
+        mains = [index for index in placed if index.option == "--index-url"]
+        extras = [index for index in placed if index.option == "--extra-index-url"]
+        self.links += [index for index in placed if index.option == "--find-links"]
+        if any(index.option == "--no-index" for index in placed):
+            self.no_index = True
+            self.discarded += mains + extras
+            self.urls = []
+            return
+        self.discarded += mains[:-1]
+        if self.client == "uv":
+            self.urls += extras
+            self.given = mains[-1] if mains else self.given
+            return
+        if mains:
+            self.urls = [mains[-1], *self.urls[1:]]
+        self.urls += extras
 
     def _pip_line(self, document: Document, lines: tuple[IndexLine, ...]) -> None:
         """Run one physical line as pip does: no-index, index-url, extras, the first link page."""
@@ -320,6 +358,7 @@ def install_of(
     client: str,
     private: Mapping[str, str] | None = None,
     extra_indexes: Sequence[str] = (),
+    part: Part | None = None,
 ) -> Install:
     """Return what ``client`` (``pip`` or ``uv``) would install from ``root``.
 
@@ -330,17 +369,19 @@ def install_of(
         private: what the profile says about URLs (see ``channels.index_kind``).
         extra_indexes: indexes of the command line or environment, in order; an entry may
             begin with its option (``--index-url URL``), else it is an extra index.
+        part: the command or section whose document ``root`` is.
 
     Missing includes, cycles and what the client refuses become problems of the install.
     """
     walk = _Walk(load, client, private or {})
+    walk.part = part
     walk.command_line(extra_indexes)
     walk.visit(root, False, (os.path.abspath(root.path),))
     if walk.broken and not (walk.urls or walk.links or walk.given):
         walk.problems += walk.broken
     return Install(
         root=root,
-        name=None,
+        name=part.name if part is not None else None,
         client=client,
         documents=tuple(walk.documents),
         requirements=tuple(walk.requirements),
@@ -351,4 +392,5 @@ def install_of(
         no_index=walk.no_index,
         problems=tuple(walk.problems),
         unread=tuple(walk.unread),
+        torch_backend=part.torch_backend if part is not None else None,
     )

@@ -84,6 +84,9 @@ class Install(NamedTuple):
     """What the profile says about URLs, for the indexes that only sources name."""
     unread: tuple[Unread, ...] = ()
     """Includes that are not followed."""
+    torch_backend: str | None = None
+    """``uv pip install --torch-backend cu126``: where the PyTorch packages come from, and only
+    they."""
 
 
 class Miss(NamedTuple):

@@ -7,13 +7,16 @@ index wins.
 from __future__ import annotations
 
 from torchpin.select.asks import Ask
+from torchpin.select.channels import channel_url, index_kind
 from torchpin.select.facts import Facts
-from torchpin.select.model import Install
+from torchpin.select.model import Install, PlacedIndex
 from torchpin.select.pools import Candidate, Pool, candidates_of, offer
 
 
 def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
     """Return what uv sees: the first index that knows the name, and the link pages."""
+    if install.torch_backend is not None and ask.package in BACKED:
+        return backend_pool(install.torch_backend, ask, facts)
     candidates: list[Candidate] = []
     hidden = nightly = broad = ""
     channels: list[str] = []
@@ -40,3 +43,20 @@ def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
         if channel and index.kind.kind == "channel" and channel not in channels:
             channels.append(channel)
     return Pool(tuple(candidates), hidden, tuple(channels), pypi, nightly, broad)
+
+
+BACKED = frozenset(("torch", "torchvision", "torchaudio", "torchtext", "triton", "pytorch-triton"))
+"""Packages of the catalog that uv takes from the backend's index: a part of the list in
+https://github.com/astral-sh/uv/blob/main/crates/uv-torch/src/backend.rs."""
+
+
+def backend_pool(backend: str, ask: Ask, facts: Facts) -> Pool:
+    """Return what uv sees of a PyTorch package under ``--torch-backend``."""
+    if backend == "auto" or "$" in backend:
+        hidden = f"--torch-backend {backend} chooses by the machine that installs"
+        return Pool((), hidden, (), False)
+    url = channel_url(backend)
+    index = PlacedIndex(None, None, "--torch-backend", url, index_kind(url))
+    offered = offer(index, ask, facts)
+    found = candidates_of(offered, index, 0, facts)
+    return Pool(tuple(found), offered.hidden, (backend,), False, offered.nightly, offered.broad)

@@ -1,0 +1,122 @@
+"""From files of commands and sections to the ways in: each part on the targets that it runs on.
+
+Part of floor 5. What a file chooses itself (the Python, system and C library of a container's
+image, the Python of a CI job) takes the place of what the fleet says; the GPUs and drivers stay
+the fleet's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from torchpin.catalog.model import PLATFORMS
+from torchpin.documents.base import Document
+from torchpin.documents.parts import Part
+from torchpin.fleet.model import Fleet, Python, Target
+from torchpin.select.parts import facts_of, part_installs
+from torchpin.ways import Entry, Load, bound_groups, client_of, targets_of
+
+PYTHONS = tuple(Python(3, minor) for minor in range(6, 20))
+"""What a specifier may choose among."""
+
+
+def part_entries(file: Document, client: str | None, fleet: Fleet, load: Load) -> Iterator[Entry]:
+    """Yield the ways in of a file: each of its parts, by the client and indexes of the groups."""
+    bound = bound_groups(fleet, file.path)
+    private = dict(fleet.settings.indexes)
+    groups: dict[tuple[str, tuple[str, ...]], list[Target]] = {}
+    for target in targets_of(fleet, file.path):
+        key = (client_of(client, target.group), target.group.indexes)
+        groups.setdefault(key, []).append(target)
+    for (name, indexes), targets in groups.items():
+        for found in part_installs(
+            file,
+            load,
+            client=name,
+            private=private,
+            extra_indexes=indexes,
+        ):
+            if not found.install.requirements and not found.before:
+                continue
+            yield Entry(
+                found.install,
+                part_targets(found.part, targets),
+                bound,
+                indexes,
+                (file, *found.install.documents[1:]),
+                found.part,
+                found.before,
+            )
+
+
+def part_targets(part: Part, targets: Iterable[Target]) -> tuple[Target, ...]:
+    """Return the targets as the file itself narrows them."""
+    facts = facts_of(part)
+    chosen = on_platform(part.platform or ("linux" if part.image is not None else None), targets)
+    python = part.python or facts.python
+    if python is not None:
+        chosen = on_python(python, chosen)
+    return tuple(
+        target._replace(
+            group=target.group._replace(
+                glibc=facts.glibc or target.group.glibc, musl=facts.musl or target.group.musl
+            )
+        )
+        if target.group.platform.startswith("linux")
+        else target
+        for target in chosen
+    )
+
+
+def on_platform(platform: str | None, targets: Iterable[Target]) -> list[Target]:
+    """Return the targets of the platform that a file chooses; where the fleet has none of it, all
+    of them as if they were."""
+    targets = list(targets)
+    if platform is None:
+        return targets
+    fits = [one for one in targets if one.group.platform.startswith(platform)]
+    if fits:
+        return fits
+    named = platform if platform in PLATFORMS else "linux-x86_64"
+    moved = [one._replace(group=one.group._replace(platform=named)) for one in targets]
+    return list(dict.fromkeys(moved))
+
+
+def on_python(python: str, targets: Iterable[Target]) -> list[Target]:
+    """Return the targets on the Python that a file chooses: a version, or a specifier.
+
+    Of a specifier those Pythons of the fleet stay that it admits, or else the lowest that it
+    admits at all.
+    """
+    version = python_of(python)
+    if version is not None:
+        return list(dict.fromkeys(one._replace(python=version) for one in targets))
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        wanted = SpecifierSet(python)
+    except InvalidSpecifier:
+        return list(targets)
+
+    def admitted(one: Python) -> bool:
+        return any(wanted.contains(f"{one.major}.{one.minor}.{patch}") for patch in (0, 99))
+
+    targets = list(targets)
+    fits = [one for one in targets if one.python is None or admitted(one.python)]
+    if fits:
+        return fits
+    lowest = next((one for one in PYTHONS if admitted(one)), None)
+    if lowest is None:
+        return targets
+    return list(dict.fromkeys(one._replace(python=lowest) for one in targets))
+
+
+def python_of(text: str) -> Python | None:
+    """Return the Python that a plain version names: ``3.11``, ``3.11.9``, ``3.14t``."""
+    free = text.endswith("t")
+    numbers = text.rstrip("t").split(".")
+    if len(numbers) < 2 or not all(one.isascii() and one.isdigit() for one in numbers[:2]):
+        return None
+    if len(numbers[0]) > 2 or len(numbers[1]) > 3:
+        return None
+    return Python(int(numbers[0]), int(numbers[1]), free)
