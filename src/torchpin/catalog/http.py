@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import base64
 import http.client
+import os
 import socket
 import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -37,7 +39,7 @@ class Client:
     """Sends requests until the budget's time is over.
 
     Args:
-        url: http or https, credentials allowed.
+        url: http or https, credentials allowed; without them those of ``~/.netrc`` are used.
         budget: its end ends a running request.
         idle: seconds without a byte that end a request.
 
@@ -46,7 +48,8 @@ class Client:
     """
 
     def __init__(self, url: str, budget: Budget, idle: float = IDLE_SECONDS) -> None:
-        self.url, self._login = split_login(url)
+        self.url, login = split_login(url)
+        self._login = login or netrc_login(self.url)
         self._origin = origin(self.url)
         self._budget = budget
         self._idle = idle
@@ -145,6 +148,53 @@ def split_login(url: str) -> tuple[str, str | None]:
     return urllib.parse.urlunsplit((parts.scheme, place, path, query, "")), login
 
 
+def netrc_login(url: str) -> str | None:
+    """Return the Authorization header for the host of ``url`` in ``$NETRC`` or ``~/.netrc``.
+
+    A file that cannot be read or parsed gives none, as with pip and curl: the server's refusal
+    is what the user then sees.
+    """
+    path = os.environ.get("NETRC") or os.path.expanduser(
+        "~/_netrc" if os.name == "nt" else "~/.netrc"
+    )
+    host = urllib.parse.urlsplit(url).hostname
+    if host is None or not os.path.isfile(path):
+        return None
+    import netrc
+
+    try:
+        found = netrc.netrc(path).authenticators(host)
+    except (netrc.NetrcParseError, OSError, UnicodeDecodeError):
+        return None
+    if found is None:
+        return None
+    pair = f"{found[0] or found[1] or ''}:{found[2] or ''}"
+    return "Basic " + base64.b64encode(pair.encode()).decode()
+
+
+def retry_after(text: str | None) -> float:
+    """Return the seconds of a ``Retry-After`` header (a number or a date); 0 without one."""
+    if not text:
+        return 0.0
+    if text.strip().isdecimal():
+        return min(float(text.strip()), 1e6)
+    from email.utils import parsedate_to_datetime
+
+    try:
+        until = parsedate_to_datetime(text)
+        return max(0.0, until.timestamp() - time.time())
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+
+
+class BusyError(http.client.HTTPException):
+    """The server asks to come back later."""
+
+    def __init__(self, message: str, after: float) -> None:
+        super().__init__(message)
+        self.after = after
+
+
 def origin(url: str) -> tuple[str, str | None, int | None]:
     """Return scheme, host and port: what credentials are for."""
     parts = urllib.parse.urlsplit(url)
@@ -202,5 +252,7 @@ def reason(error: BaseException) -> str:
         return cause.strerror
     if isinstance(cause, http.client.IncompleteRead):
         return "the connection ended early"
+    if isinstance(cause, BusyError):
+        return str(cause)
     text = "".join(c if c.isprintable() else "?" for c in str(cause)[:100])
     return f"{type(cause).__name__}: {text}" if isinstance(cause, BaseException) else text

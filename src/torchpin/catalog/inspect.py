@@ -77,16 +77,44 @@ def inspect(
             source = RemoteFile(target, limits, idle=idle, progress=progress)
         else:
             source = LocalFile(target, progress)
-        return _read(
+        return inspect_open(
             source, shown, limits, everything=everything or not remote, only=only, step=step
         )
+    except InspectError as error:
+        if error.path is not None:
+            raise
+        raise InspectError(printable(error.message), path=shown, hint=error.hint) from error
+    finally:
+        if source is not None:
+            source.close()
+
+
+def inspect_open(
+    source: RemoteFile | LocalFile,
+    shown: str,
+    budget: Budget,
+    *,
+    everything: bool = False,
+    only: Callable[[str], bool] | None = None,
+    step: Step | None = None,
+) -> Inspection:
+    """Read a wheel or a library that is open already; it stays open.
+
+    Args:
+        source: where it is read from.
+        shown: its path, or its URL without credentials and query.
+        budget: time and bytes.
+        everything, only, step: as for ``inspect``.
+
+    Raises:
+        InspectError: it cannot be read; the message names what is wrong with it.
+    """
+    try:
+        return _read(source, shown, budget, everything=everything, only=only, step=step)
     except InspectError as error:
         raise InspectError(printable(error.message), path=shown, hint=error.hint) from error
     except RecursionError as error:
         raise InspectError("is nested too deeply", path=shown) from error
-    finally:
-        if source is not None:
-            source.close()
 
 
 def show(target: str) -> str:

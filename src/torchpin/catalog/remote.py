@@ -15,7 +15,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from torchpin.catalog.bounded import Budget, InspectError
-from torchpin.catalog.http import FAILURES, IDLE_SECONDS, Client, reason
+from torchpin.catalog.http import (
+    FAILURES,
+    IDLE_SECONDS,
+    BusyError,
+    Client,
+    reason,
+    retry_after,
+)
 
 TAIL = 64 * 1024
 """Bytes of the first request, from the end: the directory of a small wheel lies there."""
@@ -28,6 +35,8 @@ IN_MEMORY = 16 * 1024 * 1024
 TRIES = 3
 PAUSE = 0.25
 """Seconds, doubled with each try."""
+LONGEST_PAUSE = 60.0
+"""Seconds; a server that asks for a longer pause is asked again after these."""
 BIGGEST = 8 * 1024**3
 """A file that claims more bytes is not read."""
 BIGGEST_READ = 8 * 1024 * 1024
@@ -178,7 +187,8 @@ class RemoteFile:
                 self._budget.check()
                 if attempt == TRIES or _slow(error):
                     raise InspectError(f"cannot be fetched: {reason(error)}") from error
-            time.sleep(min(PAUSE * 2**attempt, self._budget.remaining()))
+                pause = _pause(attempt, error)
+            time.sleep(min(pause, self._budget.remaining()))
 
     def _step(self) -> None:
         """Take one chunk of the running answer."""
@@ -239,7 +249,8 @@ class RemoteFile:
                 self._budget.check()
                 if attempt == TRIES or _slow(error):
                     raise InspectError(f"cannot be fetched: {reason(error)}") from error
-            time.sleep(min(PAUSE * 2**attempt, self._budget.remaining()))
+                pause = _pause(attempt, error)
+            time.sleep(min(pause, self._budget.remaining()))
 
     def _request(self, span: str, *, strict: bool = True) -> http.client.HTTPResponse:
         self.requests += 1
@@ -261,7 +272,8 @@ class RemoteFile:
                 hint="download the file and inspect it",
             )
         if status in _BUSY:
-            raise http.client.HTTPException(f"HTTP {status} {known}".rstrip())
+            after = retry_after(answer.headers.get("Retry-After"))
+            raise BusyError(f"HTTP {status} {known}".rstrip(), after)
         hint = "the URL needs a login" if status in (401, 403, 407) else ""
         raise InspectError(f"HTTP {status} {known}".rstrip(), hint=hint)
 
@@ -281,6 +293,12 @@ class RemoteFile:
         if self._answer is not None:
             self._answer.close()
             self._answer = None
+
+
+def _pause(attempt: int, error: BaseException) -> float:
+    """Return how many seconds to wait: as long as a busy server asks, within reason."""
+    asked = error.after if isinstance(error, BusyError) else 0.0
+    return max(PAUSE * 2**attempt, min(asked, LONGEST_PAUSE))
 
 
 def _slow(error: BaseException) -> bool:
