@@ -13,7 +13,7 @@ from torchpin.rules.exists import PIP_INDEX
 from torchpin.rules.files import TWO_DEFAULTS, option_at
 from torchpin.rules.model import ERROR, WARNING, Because, Finding, Related
 from torchpin.rules.registry import Rule
-from torchpin.select.channels import index_kind, redact
+from torchpin.select.channels import holds_token, index_kind, redact
 from torchpin.select.model import PlacedIndex
 
 PIP_TRUST = "https://pip.pypa.io/en/stable/cli/pip/#cmdoption-trusted-host"
@@ -286,7 +286,8 @@ class InsecureIndex(Rule):
 class CredentialsInIndex(Rule):
     """A password or token in an index URL.
 
-    What it does: reports user information in index URLs; it is never printed.
+    What it does: reports user information in index URLs, and tokens in their path or query; they
+    are never printed.
 
     Why it is bad: the file is in version control, and so is the secret.
 
@@ -302,13 +303,14 @@ class CredentialsInIndex(Rule):
     severity = WARNING
 
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
-        """Yield URLs with user information that is not a variable."""
+        """Yield URLs with user information that is not a variable, or with a token."""
         for index in written(way):
             if index.document is None or index.line is None:
                 continue
             raw = index.document.text[index.line.url_span.start : index.line.url_span.end]
             match = re.match(r"[a-z+]+://([^/@\s]+)@", raw, re.IGNORECASE)
-            if match and not re.fullmatch(r"(\$\{[A-Z0-9_]+\}:?)+", match.group(1)):
+            named = match and not re.fullmatch(r"(\$\{[A-Z0-9_]+\}:?)+", match.group(1))
+            if named or ("${" not in raw and holds_token(raw)):
                 yield self.finding(
                     index.document,
                     index.line.url_span,

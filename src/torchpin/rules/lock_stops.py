@@ -157,4 +157,4 @@ def first_line(document: Document) -> Span:
 
 def hidden(text: str) -> str:
     """Return a sentence with the secrets of its URLs hidden."""
-    return re.sub(r"\w[\w+.-]*://[^\s,]+", lambda match: redact(match[0]), text)
+    return re.sub(r"(?<![\w+.-])\w[\w+.-]*://[^\s,]+", lambda match: redact(match[0]), text)

@@ -23,6 +23,19 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _ACCELERATOR = re.compile(
     r"cu\d{2,3}(?!\d)|cuda|rocm|torch|nvidia|jetson|ascend|nightly|[cgnx]pu(?![a-z])"
 )
+_TOKEN = re.compile(r"[A-Za-z0-9_~=-]+\Z")
+_KNOWN_TOKEN = re.compile(
+    r"(?:gh[pousr]_|github_pat_|gl[a-z]{2,4}-|pypi-Ag|hf_|AKC[a-z]|cmVmd|eyJ)[A-Za-z0-9_~=-]{16,}\Z"
+)
+_NO_TOKEN = re.compile(
+    r"(?:[0-9a-f]{32,}|[0-9A-F]{32,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\Z"
+)
+"""Digests, commits and UUIDs (feeds and projects of Azure)."""
+_PARTS = re.compile(r"[-_~=]")
+_CHANGE = re.compile(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
+_SECRET_KEY = re.compile(
+    r"(?i)((?:^|&)[\w-]*(?:token|auth|secret|passw|api_?key|sig(?:nature)?)[\w-]*=)[^&]+"
+)
 _OTHER_PROJECTS = ("flashinfer.ai", "anaconda.org", "github.io")
 """Hosts whose ``/whl/<channel>`` or ``/simple`` pages are one project's own, not PyTorch's
 (llama-cpp-python and auto-gptq on github.io, flashinfer, users' channels on anaconda.org)."""
@@ -49,7 +62,8 @@ def unescape(text: str) -> str:
 def redact(url: str) -> str:
     """Return ``url`` without what may be a secret: user, password and query become ``****``.
 
-    A password with an unescaped ``/`` or ``#`` is hidden as well.
+    A password with an unescaped ``/`` or ``#`` is hidden as well, and so is a part of the path that
+    is a token (see ``is_token``), which pip and uv show.
     """
     start = url.find("://")
     if start < 0:
@@ -63,8 +77,52 @@ def redact(url: str) -> str:
     body, mark, query = rest.partition("?")
     if mark and query:
         _, hash_mark, fragment = query.partition("#")
-        rest = f"{body}?****{hash_mark}{fragment}"
-    return head + rest
+        body, rest = _without_tokens(body), f"?****{hash_mark}{_fragment(fragment)}"
+        return head + body + rest
+    body, hash_mark, fragment = rest.partition("#")
+    return f"{head}{_without_tokens(body)}{hash_mark}{_fragment(fragment)}"
+
+
+def _fragment(text: str) -> str:
+    """Return a fragment without the values of keys that name a secret."""
+    return _SECRET_KEY.sub(r"\1****", text) if "=" in text else text
+
+
+def _without_tokens(body: str) -> str:
+    """Return host and path with the segments that are tokens replaced."""
+    segments = body.split("/")
+    host = segments[0].rpartition("@")[2].lower()
+    for at in range(1, len(segments)):
+        if is_token(segments[at], segments[at - 1], host):
+            segments[at] = "****"
+    return "/".join(segments)
+
+
+def is_token(segment: str, before: str = "", host: str = "") -> bool:
+    """Return whether a segment of a path is surely a secret.
+
+    That is: what begins as the tokens of GitHub, GitLab, PyPI, Hugging Face and Artifactory do, a
+    web token (JWT); the token that Cloudsmith (first segment) and packagecloud (behind ``priv``)
+    have in the path; and long segments in which letters and digits change at random, as in
+    ``https://pypi.fury.example/TOKEN/user/``. Digests, commits and UUIDs are no secrets, nor are
+    file names.
+    """
+    if len(segment) < 12 or not _TOKEN.match(segment):
+        return False
+    if before == "priv" or (host.endswith("cloudsmith.io") and before.lower().endswith(host)):
+        return True
+    if _KNOWN_TOKEN.match(segment):
+        return True
+    if len(segment) < 20 or _NO_TOKEN.match(segment):
+        return False
+    return any(len(_CHANGE.findall(part)) >= 4 for part in _PARTS.split(segment) if len(part) > 15)
+
+
+def holds_token(url: str) -> bool:
+    """Return whether a secret stands in the path or the query of ``url``, beside any password."""
+    rest = url[url.find("://") + 3 :]
+    body, _, query = rest.partition("?")
+    return _without_tokens(body) != body or _SECRET_KEY.search(query) is not None
 
 
 def split_url(url: str) -> tuple[str, str, str] | None:
