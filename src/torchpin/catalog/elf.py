@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import NamedTuple
 
@@ -15,6 +16,10 @@ _MOST_SECTIONS = 65_536
 _MOST_NEEDED = 1024
 _NAME = 512
 _NOBITS, _DYNAMIC = 8, 6
+_VERNEED = 0x6FFFFFFE
+"""The section type of ``.gnu.version_r`` (Linux Standard Base, *Symbol Versioning*)."""
+_MOST_VERSIONS = 4096
+_GLIBC = re.compile(rb"GLIBC_(\d{1,3}(?:\.\d{1,3}){1,2})\0")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 
 
@@ -31,6 +36,8 @@ class Layout(NamedTuple):
     """Libraries that it is linked with."""
     sections: bool
     """False: the section table was stripped, so nobody can tell where device code lies."""
+    glibc: str | None = None
+    """The newest version of the GNU C library whose symbols an ELF file asks for: ``2.17``."""
 
 
 class _Section(NamedTuple):
@@ -73,17 +80,21 @@ def read_elf(data: ReadAt) -> Layout:
     held = _text(data, sections[names])
     fatbins: list[tuple[int, int]] = []
     dynamic: _Section | None = None
+    versions: _Section | None = None
     for section in sections:
         if section.kind == _DYNAMIC:
             dynamic = dynamic or section
+        elif section.kind == _VERNEED:
+            versions = versions or section
         elif section.kind != _NOBITS and section.size and _name(held, section.name) == FATBIN:
             end = section.offset + section.size
             if end > data.size:
                 raise InspectError(f"has a section {FATBIN} that reaches beyond the file")
             fatbins.append((section.offset, end))
     check_apart(f"sections {FATBIN}", [*fatbins, (table, table + size * count)])
+    glibc = _glibc(data, versions, sections) if versions is not None else None
     needed = _needed(data, dynamic, sections) if dynamic is not None else ()
-    return Layout("elf", title, tuple(sorted(fatbins)), needed, sections=True)
+    return Layout("elf", title, tuple(sorted(fatbins)), needed, sections=True, glibc=glibc)
 
 
 def _text(data: ReadAt, section: _Section) -> bytes:
@@ -120,3 +131,37 @@ def _needed(data: ReadAt, dynamic: _Section, sections: list[_Section]) -> tuple[
         piece = data.read(names.offset + place, min(_NAME, names.size - place))
         out[place] = piece.partition(b"\0")[0].decode("utf-8", "replace")
     return tuple(out[place] for place in places)
+
+
+def _glibc(data: ReadAt, versions: _Section, sections: list[_Section]) -> str | None:
+    """Return the newest version of the C library that the file asks for, None if it names none."""
+    if versions.link >= len(sections) or sections[versions.link].kind == _NOBITS:
+        raise InspectError("has a version section without names")
+    names = sections[versions.link]
+    raw = data.read(versions.offset, versions.size)
+    places: set[int] = set()
+    at, steps = 0, 0
+    while at + 16 <= len(raw):
+        _, count, _, first, following = struct.unpack_from("<HHIII", raw, at)
+        where = at + first
+        for _ in range(count):
+            steps += 1
+            if steps > _MOST_VERSIONS:
+                raise InspectError(f"asks for more than {_MOST_VERSIONS} versions")
+            if where + 16 > len(raw):
+                raise InspectError("asks for a version outside its version section")
+            name, step = struct.unpack_from("<II", raw, where + 8)
+            places.add(name)
+            where += step
+        if not following:
+            break
+        at += following
+    best: tuple[int, ...] = ()
+    for place in sorted(places):
+        if place >= names.size:
+            raise InspectError("names a version outside its names")
+        piece = data.read(names.offset + place, min(_NAME, names.size - place))
+        match = _GLIBC.match(piece)
+        if match is not None:
+            best = max(best, tuple(int(part) for part in match[1].split(b".")))
+    return ".".join(map(str, best)) or None

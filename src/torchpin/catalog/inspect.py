@@ -35,7 +35,17 @@ _MOST_LIBRARIES = 2000
 _LIBRARY = re.compile(r"\.(?:so(?:\.\d+)*|dll|pyd)\Z")
 _CUDART = re.compile(r"(?:lib)?cudart(?:[.-][0-9a-f]{8})?(?:\.so\.|64_)(\d+)")
 _TARGET = rb"(?:(?:sm|compute)_\d{2,4}[af]?|gfx[0-9a-f]{3,5}(?:[:+-][\w:+-]{1,40})?)"
-_ARCHES = re.compile(rb"(?<![\w ])" + _TARGET + rb"(?: " + _TARGET + rb"){0,64}(?=\0)")
+_ARCHES = re.compile(
+    rb"(?:(?<![\w ])"
+    + _TARGET
+    + rb"|(?<=\w)"
+    + _TARGET
+    + rb"(?= ))(?: "
+    + _TARGET
+    + rb"){0,64}(?=\0)"
+)
+"""Compilers lay a string right behind 16 bytes of another (torch 2.8 and 2.9: ``ipc_hsm_70 sm_75``):
+two targets or more may follow a letter."""
 _OVERLAP = 4096
 ARCH_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")
 

@@ -7,7 +7,8 @@ is that of the index page: no wheel is fetched as a whole.
 What is compared, with the words of the report:
 
 * ``digest``: every file of the build that the catalog knows by digest is on the page, unchanged;
-* ``python``, ``glibc``, ``macos``: from the file names of all wheels of the build on the page;
+* ``python``, ``glibc``, ``macos``: from the file names of all wheels of the build on the page; where
+  the catalog's glibc is newer, from the symbols that the libraries ask for;
 * ``yanked``: whether all of them are;
 * ``requires-python``, ``requires-torch``, ``version``: METADATA of the wheel that was read;
 * ``channel``, ``cuda``: its ``version.py``; where that is silent, the CUDA runtime it links;
@@ -144,8 +145,17 @@ def sample(all_units: Sequence[Unit], count: int, seed: int) -> tuple[Unit, ...]
     return tuple(all_units[at] for at in sorted(chosen))
 
 
-def asked(build: Build, library: str) -> bool:
-    """Return whether a library, a path in the wheel, tells of a fact that is called measured."""
+def asked(build: Build, library: str, *, deeper: bool = False) -> bool:
+    """Return whether a library, a path in the wheel, tells of a fact that is called measured.
+
+    Args:
+        build: whose facts.
+        library: its path in the wheel.
+        deeper: the C library that the wheel needs is a question too; torch bundles a libgomp, a
+            small file that asks for the newest one.
+    """
+    if deeper and (build.package != "torch" or "/libgomp" in library):
+        return True
     measured = build.kernels is not None and build.kernels.evidence == MEASURED
     if measured and (build.package != "torch" or library in ARCH_LIBRARIES):
         return True
@@ -186,18 +196,24 @@ def verify(unit: Unit, page: Page, read_wheel: ReadWheel) -> Outcome:
         " ".join(build.pythons),
         " ".join(order_pythons(tag for _, name in live for tag in name.pythons)),
     )
-    if build.platform.startswith("linux"):
-        found.compare("glibc", build.glibc, _lowest(name.glibc for _, name in here))
+    tagged = _lowest(name.glibc for _, name in here)
+    # The tag of old wheels admits more than their libraries do (manylinux1 with GLIBC_2.17).
+    deeper = build.glibc is not None and (tagged is None or Version(tagged) < Version(build.glibc))
+    if build.platform.startswith("linux") and not deeper:
+        found.compare("glibc", build.glibc, tagged)
     if build.platform.startswith("macos"):
         found.compare("macos", build.macos, _lowest(name.macos for _, name in here))
     found.compare("yanked", str(build.yanked), str(all(one.yanked for one, _ in here)))
     files = [file for file, _ in unit.wheels if file in page]
     listed = page[files[0]] if files else live[0][0]
     try:
-        read = read_wheel(listed.url, lambda library: asked(build, library))
+        read = read_wheel(listed.url, lambda library: asked(build, library, deeper=deeper))
     except InspectError as error:
         differs = tuple(found.differences)
         return Outcome(unit, listed.name, listed.sha256, UNREAD, (), differs, error.message)
+    if deeper:
+        needs = [one.layout.glibc for one in read.libraries if one.layout]
+        found.compare("glibc", build.glibc, _highest([tagged, *needs]))
     _compare_text(found, build, read, [one.requires_python for one, _ in here])
     _compare_kernels(found, build, read)
     return Outcome(
@@ -230,6 +246,10 @@ class _Comparison:
 
 def _lowest(values: Iterable[str | None]) -> str | None:
     return min((value for value in values if value), key=Version, default=None)
+
+
+def _highest(values: Iterable[str | None]) -> str | None:
+    return max((value for value in values if value), key=Version, default=None)
 
 
 def _compare_text(

@@ -12,6 +12,7 @@ from torchpin.errors import UsageError
 
 COMMANDS = {
     "show": "what is known of a package: torchpin catalog show torch 2.14.1",
+    "diff": "say how two catalogs differ",
 }
 """Sub-command → one line; ``cli/catalog_<sub-command>.py`` holds it."""
 
