@@ -44,7 +44,7 @@ _ARCHES = re.compile(
     + _TARGET
     + rb"){0,64}(?=\0)"
 )
-"""Compilers lay a string right behind 16 bytes of another (torch 2.8 and 2.9: ``ipc_hsm_70 sm_75``):
+"""Compilers lay a string right behind 16 bytes of another (torch 2.8, 2.9: ``ipc_hsm_70 sm_75``):
 two targets or more may follow a letter."""
 _OVERLAP = 4096
 ARCH_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")

@@ -7,10 +7,10 @@ is that of the index page: no wheel is fetched as a whole.
 What is compared, with the words of the report:
 
 * ``digest``: every file of the build that the catalog knows by digest is on the page, unchanged;
-* ``python``, ``glibc``, ``macos``: from the file names of all wheels of the build on the page; where
-  the catalog's glibc is newer, from the symbols that the libraries ask for;
+* ``python``, ``glibc``, ``macos``: from the file names of all wheels of the build on the page;
+  where the catalog's glibc is newer, from the symbols that the libraries ask for;
 * ``yanked``: whether all of them are;
-* ``requires-python``, ``requires-torch``, ``version``: METADATA of the wheel that was read;
+* ``requires-python``, ``requires-torch``: METADATA of the wheel that was read;
 * ``channel``, ``cuda``: its ``version.py``; where that is silent, the CUDA runtime it links;
 * ``kernels`` and ``kernels of NAME``: what torch states, and the targets that every fatbin of a
   library holds; only where the catalog's list is measured.
@@ -26,14 +26,16 @@ from typing import NamedTuple
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from torchpin.catalog.bounded import InspectError
 from torchpin.catalog.inspect import ARCH_LIBRARIES
 from torchpin.catalog.inspection import Inspection, Library
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FAMILY, Build, Kernels
+from torchpin.catalog.refresh.pages import File
 from torchpin.catalog.store import Catalog
+from torchpin.catalog.wheel_facts import NoWheelError
 from torchpin.catalog.wheel_names import order_pythons, read_name
 from torchpin.evidence import MEASURED
 
@@ -43,19 +45,8 @@ _BUNDLED = re.compile(r"\.libs/|(?:^|/)lib(?:cu|nv|npp)[a-zA-Z]*[.-]")
 """Libraries of NVIDIA that a wheel brings along: their lists are not those of the package."""
 
 
-class Listed(NamedTuple):
-    """A file of an index page."""
-
-    name: str
-    url: str
-    sha256: str
-    """``""`` where the page has none."""
-    requires_python: str | None
-    yanked: bool
-
-
 ReadWheel = Callable[[str, Callable[[str], bool]], Inspection]
-Page = Mapping[str, Listed]
+Page = Mapping[str, File]
 """File name → what the page says of it."""
 
 
@@ -93,7 +84,8 @@ class Outcome(NamedTuple):
     differences: tuple[Difference, ...]
     reason: str
     """Why it could not be read."""
-    fetched: int = 0
+    notes: tuple[str, ...] = ()
+    """What is odd about the wheel itself, though no fact of the catalog is wrong."""
 
 
 def units(catalog: Catalog, packages: Sequence[str] = ()) -> tuple[Unit, ...]:
@@ -206,16 +198,22 @@ def verify(unit: Unit, page: Page, read_wheel: ReadWheel) -> Outcome:
     found.compare("yanked", str(build.yanked), str(all(one.yanked for one, _ in here)))
     files = [file for file, _ in unit.wheels if file in page]
     listed = page[files[0]] if files else live[0][0]
+    read: Inspection | None = None
+    notes: tuple[str, ...] = ()
     try:
         read = read_wheel(listed.url, lambda library: asked(build, library, deeper=deeper))
+    except NoWheelError as error:
+        notes = (error.message,)  # its name, place and digest are all that the catalog tells of it
     except InspectError as error:
         differs = tuple(found.differences)
         return Outcome(unit, listed.name, listed.sha256, UNREAD, (), differs, error.message)
-    if deeper:
-        needs = [one.layout.glibc for one in read.libraries if one.layout]
-        found.compare("glibc", build.glibc, _highest([tagged, *needs]))
-    _compare_text(found, build, read, [one.requires_python for one, _ in here])
-    _compare_kernels(found, build, read)
+    if read is not None:
+        notes = read.notes
+        if deeper:
+            needs = [one.layout.glibc for one in read.libraries if one.layout]
+            found.compare("glibc", build.glibc, _highest([tagged, *needs]))
+        _compare_text(found, build, read, [one.requires_python for one, _ in here])
+        _compare_kernels(found, build, read)
     return Outcome(
         unit,
         listed.name,
@@ -224,7 +222,7 @@ def verify(unit: Unit, page: Page, read_wheel: ReadWheel) -> Outcome:
         tuple(dict.fromkeys(found.checked)),
         tuple(found.differences),
         "",
-        read.fetched,
+        notes,
     )
 
 
@@ -256,8 +254,6 @@ def _compare_text(
     found: _Comparison, build: Build, read: Inspection, listed: Sequence[str | None]
 ) -> None:
     """Compare what METADATA and ``version.py`` say."""
-    if read.version is not None:
-        found.compare("version", build.version, _public(read.version))
     if read.requires_python is not None or build.requires_python is not None:
         # Wheels of one release may differ (a later upload): the catalog has what most say.
         said = _specifier(read.requires_python)
@@ -275,13 +271,6 @@ def _compare_text(
     if build.cuda is not None and read.cuda is not None:
         size = min(build.cuda.count("."), read.cuda.count("."), 1) + 1
         found.compare("cuda", _numbers(build.cuda, size), _numbers(read.cuda, size))
-
-
-def _public(text: str) -> str:
-    try:
-        return Version(text).public
-    except InvalidVersion:
-        return text
 
 
 def _numbers(text: str, count: int) -> str:

@@ -14,6 +14,10 @@ _ASSIGNED = re.compile(
 )
 
 
+class NoWheelError(InspectError):
+    """A file that is named like a wheel and holds no METADATA, or two."""
+
+
 class WheelFacts:
     """METADATA, WHEEL and ``version.py`` of a wheel."""
 
@@ -32,7 +36,7 @@ class WheelFacts:
             if name.count("/") == 1 and name.endswith((".dist-info/METADATA", ".dist-info/WHEEL"))
         }
         if len(folders) != 1:
-            raise InspectError(
+            raise NoWheelError(
                 "is not a wheel: it holds no METADATA" if not folders else "holds two METADATA"
             )
         self._folder = folders.pop()
