@@ -79,6 +79,8 @@ class Fetcher:
         self.today = today
         self.requests = 0
         self.fetched = 0
+        self.wheels = 0
+        """Wheels and METADATA files that were read."""
         self.progress: Progress = lambda count: None
         self._lock = threading.Lock()
         self._free: dict[object, float] = {}
@@ -164,6 +166,7 @@ class Fetcher:
         file.close()
         with self._lock:
             self.requests += file.requests
+            self.wheels += 1
             self._budgets.discard(budget)
 
     def each(
@@ -247,8 +250,8 @@ class Fetcher:
                     budget.check()
                     if place not in self._alive and _no_connection(error):
                         if attempt == 2:
-                            self._dead[place] = reason(error)
-                            raise UnreachableError(reason(error)) from error
+                            self._dead[place] = f"{place[1]}: {reason(error)}"
+                            raise UnreachableError(self._dead[place]) from error
                     elif attempt == TRIES or isinstance(error, TimeoutError):
                         raise InspectError(reason(error)) from error
                     if isinstance(error, BusyError) and error.after:

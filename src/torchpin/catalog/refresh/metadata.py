@@ -68,6 +68,7 @@ def read_metadata(fetcher: Fetcher, file: File) -> Reading | None:
         _same(file, raw.get("name"), raw.get("version"))
     except (ValueError, TypeError, LookupError, InspectError):
         return None
+    fetcher.wheels += 1
     return Reading(
         file.name,
         file.sha256,

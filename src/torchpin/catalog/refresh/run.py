@@ -1,0 +1,300 @@
+"""A whole refresh: pages, wheels, the next catalog, and where it goes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from packaging.version import Version
+
+from torchpin import __version__
+from torchpin.catalog.bounded import InspectError
+from torchpin.catalog.location import CURRENT, catalogs_dir, user_catalog
+from torchpin.catalog.records import State, read_state, render, write_folder
+from torchpin.catalog.refresh.address import pypi_index
+from torchpin.catalog.refresh.cache import Cache
+from torchpin.catalog.refresh.changes import changes
+from torchpin.catalog.refresh.fetch import Fetcher, today
+from torchpin.catalog.refresh.gather import Gathered
+from torchpin.catalog.refresh.kernels import Reading, torch_specifier
+from torchpin.catalog.refresh.listing import PYPI, Listing
+from torchpin.catalog.refresh.merge import merge
+from torchpin.catalog.refresh.metadata import key_of, read_file
+from torchpin.catalog.refresh.plan import Task, pins_to_read, tasks
+from torchpin.catalog.refresh.rebase import rebase
+from torchpin.catalog.refresh.settings import Failed, Result, Settings
+from torchpin.catalog.store import Catalog, shipped_catalog
+from torchpin.catalog.whole import HEAD, check_whole
+from torchpin.errors import CatalogError
+
+ROUNDS = 3
+"""So often wheels may name channels that no page named."""
+
+
+class Watch(Protocol):
+    """Is told how it goes on."""
+
+    def pages(self, done: int, total: int) -> None:
+        """So many pages are read."""
+
+    def wheels(self, done: int, total: int) -> None:
+        """So many wheels are read."""
+
+    def bytes(self, count: int) -> None:
+        """So many bytes came since the last call; other threads call this."""
+
+
+class Nobody:
+    """Watches nothing."""
+
+    def pages(self, done: int, total: int) -> None:
+        """Ignore it."""
+
+    def wheels(self, done: int, total: int) -> None:
+        """Ignore it."""
+
+    def bytes(self, count: int) -> None:
+        """Ignore it."""
+
+
+def refresh(settings: Settings, watch: Watch | None = None) -> Result:
+    """Renew the catalog.
+
+    Args:
+        settings: what is asked for.
+        watch: is told how it goes on.
+
+    Raises:
+        CatalogError: the old catalog cannot be read, the new one not be written, or is not sound.
+        UsageError: PyPI's address is not known.
+    """
+    started = time.monotonic()
+    watch = watch or Nobody()
+    day = settings.today or today()
+    fetcher = Fetcher(Cache(), jobs=settings.jobs, idle=settings.idle, today=day)
+    fetcher.progress = watch.bytes
+    folder, before = begin(settings)
+    gathered = Gathered(fetcher, settings, before, watch.pages)
+    if not settings.channels or PYPI in settings.channels:
+        gathered.pypi(settings.pypi or pypi_index())
+    if not settings.channels or set(settings.channels) != {PYPI}:
+        gathered.channels()
+    reader = _Reader(fetcher, settings, before, watch)
+    after = merge(before, list(gathered.listings.values()), {})
+    for _ in range(ROUNDS):
+        listings = list(gathered.listings.values())
+        reader.read(merge(before, listings, reader.readings), listings)
+        after = merge(before, listings, reader.readings)
+        found = _labels(after) - _labels(before)
+        if settings.channels or settings.dry_run or not found - gathered.seen:
+            break
+        gathered.of(found)
+    after = after._replace(pins=reader.pins(gathered.pins))
+    failed = [*gathered.failed, *reader.failed]
+    if not gathered.answered:
+        return _result(None, before, (), failed, gathered, reader, fetcher, started)
+    after = _headed(after, before, day)
+    files = render(after)
+    _check(files)
+    with tempfile.TemporaryDirectory(prefix="torchpin-refresh-") as staged:
+        write_folder(staged, files)
+        found_changes = changes(Catalog(folder), Catalog(staged))
+    place: str | None = None
+    if not settings.dry_run:
+        place = settings.output or os.path.join(catalogs_dir(), _name(files))
+        write_folder(place, files)
+        if settings.output is None:
+            _point(place)
+    return _result(place, after, found_changes, failed, gathered, reader, fetcher, started)
+
+
+def begin(settings: Settings) -> tuple[str, State]:
+    """Return the folder of the catalog to begin with, and what it holds.
+
+    That of ``--output`` if one lies there, else the user's, else the shipped one. A user's catalog
+    that was made from another torchpin's is brought up to this one's.
+
+    Raises:
+        CatalogError: it cannot be read.
+    """
+    shipped = shipped_catalog()
+    if settings.output and os.path.exists(os.path.join(settings.output, HEAD)):
+        return settings.output, read_state(settings.output)
+    own = user_catalog()
+    if own is None or check_whole(own):
+        return shipped.folder, read_state(shipped.folder)
+    if Catalog(own).base == shipped.digest:
+        return own, read_state(own)
+    return shipped.folder, rebase(read_state(shipped.folder), read_state(own))
+
+
+class _Reader:
+    """Reads wheels and keeps what they say."""
+
+    def __init__(self, fetcher: Fetcher, settings: Settings, before: State, watch: Watch) -> None:
+        self._fetcher = fetcher
+        self._settings = settings
+        self._before = before
+        self._watch = watch
+        self._tried: set[str] = set()
+        own = settings.output is not None
+        self._newest: dict[str, str] = before.head["newest"] if own else {}
+        if not own:
+            shipped = shipped_catalog()
+            self._newest = {name: shipped.newest(name) for name in shipped.packages()}
+        self.readings: dict[str, Reading] = {}
+        self.failed: list[Failed] = []
+        self.left = 0
+        """Wheels that a dry run would have read."""
+
+    def read(self, state: State, listings: Sequence[Listing]) -> None:
+        """Read the wheels of builds that lack facts."""
+        wanted = [
+            task
+            for task in tasks(state, listings, self.readings, self._newest, self._settings.since)
+            if key_of(task.file) not in self._tried
+        ]
+        if self._settings.dry_run:
+            self.left += len(wanted)
+            return
+        self._all(wanted)
+
+    def _all(self, wanted: Sequence[Task]) -> None:
+        def one(task: Task) -> Reading:
+            return read_file(self._fetcher, task.file, device=task.device)
+
+        for done, (task, answer) in enumerate(self._fetcher.each(one, wanted), 1):
+            self._watch.wheels(done, len(wanted))
+            self._tried.add(key_of(task.file))
+            if isinstance(answer, InspectError):
+                kept = "" if task.channel else str(self._before.head["date"])
+                self.failed.append(Failed(task.file.name, answer.message, kept))
+            else:
+                self.readings[key_of(task.file)] = answer
+
+    def pins(self, listings: dict[str, Listing]) -> list[list[str]]:
+        """Return the pins of torch with those of new releases."""
+        rows = list(self._before.pins)
+        named = {row[0] for row in rows}
+        wanted: dict[str, tuple[str, str]] = {}
+        new: list[Task] = []
+        for package in sorted(named & set(listings)):
+            for version, file in pins_to_read(self._before, listings[package]):
+                wanted[key_of(file)] = (package, version)
+                if key_of(file) not in self.readings:
+                    new.append(Task(file, False, package, ""))
+        if self._settings.dry_run:
+            self.left += len(new)
+            return rows
+        self._all(new)
+        for key, (package, version) in wanted.items():
+            reading = self.readings.get(key)
+            if reading is None or not reading.sha256:
+                continue
+            specifier = torch_specifier(reading)
+            if specifier:
+                text = "" if specifier == ">=0" else specifier
+                rows.append([package, version, text, reading.sha256])
+        return sorted(rows, key=lambda row: (row[0], Version(row[1])))
+
+
+def _labels(state: State) -> set[str]:
+    """Return what PyPI's builds were built for: each is the name of a channel."""
+    return {b.channel for part in state.parts.values() for b in part.builds if b.channel}
+
+
+def _headed(state: State, before: State, day: str) -> State:
+    """Return the state with a head that says when and by what it was made."""
+    dates = [
+        next((page[1] for page in part.pages if page[0] == PYPI), str(before.head["date"]))
+        for part in state.parts.values()
+        if part.pypi
+    ]
+    head: dict[str, Any] = {
+        key: value for key, value in state.head.items() if key not in ("files", "newest", "builds")
+    }
+    head |= {
+        "date": max(min(dates), str(before.head["date"])),
+        "base": shipped_catalog().digest,
+        "refreshed": day,
+        "tool": __version__,
+        "newest": state.head["newest"],
+        "builds": state.head["builds"],
+    }
+    return state._replace(head=head)
+
+
+def _check(files: dict[str, str]) -> None:
+    """Refuse a catalog that is not sound.
+
+    Raises:
+        CatalogError: see above.
+    """
+    from torchpin.catalog.schema import check_files
+
+    problems = check_files({name: text.encode() for name, text in files.items()})
+    if problems:
+        raise CatalogError(
+            f"the indexes say what no catalog can hold: {problems[0]}; the old catalog stays",
+            hint=f"and {len(problems) - 1} more" if len(problems) > 1 else "",
+        )
+
+
+def _name(files: dict[str, str]) -> str:
+    """Return the name of the folder for these files: no two catalogs share one."""
+    import hashlib
+
+    return hashlib.sha256(files[HEAD].encode()).hexdigest()[:16]
+
+
+def _point(folder: str) -> None:
+    """Make a folder the user's catalog, and remove those before the last.
+
+    Raises:
+        CatalogError: the pointer cannot be written.
+    """
+    base = catalogs_dir()
+    pointer = os.path.join(base, CURRENT)
+    last = user_catalog()
+    part = f"{pointer}.{os.getpid()}.part"
+    try:
+        with open(part, "w", encoding="utf-8") as file:
+            file.write(f"{os.path.basename(folder)}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, pointer)
+    except OSError as error:
+        raise CatalogError(f"cannot be written: {error.strerror}", path=pointer) from error
+    keep = {os.path.basename(folder), os.path.basename(last or "")}
+    for name in os.listdir(base):
+        path = os.path.join(base, name)
+        if name not in keep and os.path.isdir(path):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _result(
+    folder: str | None,
+    state: State,
+    found: tuple[Any, ...],
+    failed: Sequence[Failed],
+    gathered: Gathered,
+    reader: _Reader,
+    fetcher: Fetcher,
+    started: float,
+) -> Result:
+    return Result(
+        folder,
+        str(state.head["date"]),
+        found,
+        tuple(failed),
+        gathered.answered,
+        gathered.unchanged,
+        reader.left or fetcher.wheels,
+        fetcher.requests,
+        fetcher.fetched,
+        time.monotonic() - started,
+    )

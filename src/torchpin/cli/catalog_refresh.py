@@ -1,0 +1,226 @@
+"""``torchpin catalog refresh``: renew the catalog from the live indexes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import defaultdict
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from torchpin.cli.main import CLEAN, FINDINGS, USAGE
+from torchpin.cli.parser import Parser
+from torchpin.cli.terminal import note, tell
+from torchpin.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from torchpin.catalog.refresh.settings import Failed, Result
+
+SHOWN_AFTER = 1.0
+"""Seconds before the progress bar appears."""
+MOST_JOBS = 32
+_ALL = 6
+"""So many names of failed parts are listed."""
+
+
+def parser() -> Parser:
+    """Return the parser of ``catalog refresh``."""
+    made = Parser(
+        "catalog refresh",
+        "Renew the catalog from the live indexes, PyPI and PyTorch's channels: new releases, new\n"
+        "channels, yanked and withdrawn files; of new wheels, what they require and which GPUs\n"
+        "they are built for. The other commands then use it. Parts of wheels are fetched only.",
+        "exit code: 0 all was read · 1 some part was not: what was known of it stays · 2 nothing\n"
+        "could be reached, or wrong usage",
+    )
+    made.add_argument(
+        "--package", action="append", default=[], metavar="NAME", help="only this one (repeat)"
+    )
+    made.add_argument(
+        "--channel",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this channel: cu126, cpu, pypi (repeat)",
+    )
+    made.add_argument(
+        "--since",
+        default="",
+        metavar="VERSION|DATE",
+        help="read the wheels of known releases, too, where facts are missing: from this torch\n"
+        "release or day on (default: from the newest release that this torchpin knows)",
+    )
+    made.add_argument(
+        "--index",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="a mirror: https://HOST/simple stands for PyPI, https://HOST/whl for the channels,\n"
+        "https://HOST/whl/cu126 for one (repeat)",
+    )
+    made.add_argument(
+        "--output",
+        metavar="DIR",
+        help="write the catalog there, not to your cache (--catalog DIR uses it)",
+    )
+    made.add_argument(
+        "--dry-run", action="store_true", help="say what is new; read no wheels, write nothing"
+    )
+    made.add_argument(
+        "--allow-removal",
+        action="store_true",
+        help="believe pages that lack much of what is known",
+    )
+    made.add_argument(
+        "--jobs", type=int, default=8, metavar="N", help="connections at a time (default: 8)"
+    )
+    made.add_argument(
+        "--timeout",
+        type=float,
+        default=20.0,
+        metavar="SECONDS",
+        help="give a server up that sends nothing for so long (default: 20)",
+    )
+    made.add_argument("-q", "--quiet", action="store_true", help="only what failed")
+    return made
+
+
+def main(argv: list[str]) -> int:
+    """Run ``catalog refresh`` and return its exit code.
+
+    Raises:
+        UsageError: an option that cannot be used.
+        CatalogError: the old catalog cannot be read, or the new one not be written.
+    """
+    args = parser().parse(argv)
+    if not 1 <= args.jobs <= MOST_JOBS:
+        raise UsageError(f"--jobs takes 1 to {MOST_JOBS}")
+    if not 0 < args.timeout < 1e6:
+        raise UsageError("--timeout takes seconds above 0")
+    from torchpin.catalog.labels import kind_of_label
+    from torchpin.catalog.refresh.run import refresh
+    from torchpin.catalog.refresh.settings import Settings, addresses, check_since
+
+    for channel in args.channel:
+        if channel != "pypi" and kind_of_label(channel) is None:
+            raise UsageError(
+                f"--channel: {channel!r} is no channel of PyTorch", hint="cu126, cpu, rocm7.2, pypi"
+            )
+    settings = Settings(
+        packages=tuple(name.lower().replace("_", "-") for name in args.package),
+        channels=tuple(args.channel),
+        since=check_since(args.since) if args.since else "",
+        jobs=args.jobs,
+        idle=args.timeout,
+        output=args.output,
+        dry_run=args.dry_run,
+        allow_removal=args.allow_removal,
+    )
+    settings = addresses(args.index, settings)
+    with Bar(quiet=args.quiet) as bar:
+        result = refresh(settings, bar)
+    if not args.quiet:
+        tell(report(result, dry_run=args.dry_run))
+    for text in failures(result.failed):
+        note(text)
+    if not result.pages:
+        note("nothing could be reached: the catalog stays as it is")
+        return USAGE
+    return FINDINGS if result.failed else CLEAN
+
+
+def report(result: Result, *, dry_run: bool) -> str:
+    """Return what a refresh found and what it cost."""
+    lines = [f"{change.package}: {change.text}" for change in result.changes]
+    if not lines and result.pages:
+        lines = ["nothing changed"]
+    verb = "would be read" if dry_run else "read"
+    wheels = f", {result.wheels} wheels {verb}" if result.wheels else ""
+    size = f"{result.fetched / 1e6:.1f} MB"
+    lines.append(
+        f"{result.pages} pages ({result.unchanged} unchanged){wheels}: "
+        f"{size} in {result.requests} requests, {result.seconds:.1f} s"
+    )
+    if result.folder is not None:
+        lines.append(f"catalog of {result.date}, in {result.folder}")
+    elif dry_run:
+        lines.append("nothing was written (--dry-run)")
+    return "\n".join(lines) + "\n"
+
+
+def failures(failed: tuple[Failed, ...]) -> list[str]:
+    """Return a line for each reason: what was not read, and how old the data are that stay."""
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one in failed:
+        groups[one.why, one.kept].append(one.part)
+    out = []
+    for (why, kept), parts in groups.items():
+        parts.sort()
+        shown = ", ".join(parts[:_ALL])
+        more = f" and {len(parts) - _ALL} more" if len(parts) > _ALL else ""
+        stays = f"; what is known of it stays, as of {kept}" if kept else ""
+        out.append(f"not read: {shown}{more}: {why}{stays}")
+    return out
+
+
+class Bar:
+    """A progress bar on standard error, if that is a terminal and it takes over a second."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._wanted = not quiet and sys.stderr.isatty()
+        self._begun = time.monotonic()
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._bytes = 0
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def pages(self, done: int, total: int) -> None:
+        """Show how many pages are read."""
+        self._draw("index pages", done, total)
+
+    def wheels(self, done: int, total: int) -> None:
+        """Show how many wheels are read."""
+        self._draw("wheels", done, total)
+
+    def bytes(self, count: int) -> None:
+        """Count bytes; they are shown with the next page or wheel."""
+        self._bytes += count
+
+    def _draw(self, what: str, done: int, total: int) -> None:
+        if not self._wanted or time.monotonic() - self._begun < SHOWN_AFTER:
+            return
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[size]}", markup=False),
+                console=Console(file=sys.stderr),
+                transient=True,
+            )
+            self._task = self._bar.add_task("", size="")
+            self._bar.start()
+        assert self._task is not None
+        self._bar.update(
+            self._task,
+            description=what,
+            completed=done,
+            total=total,
+            size=f"{self._bytes / 1e6:.1f} MB",
+        )
