@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent))
 os.environ.pop("TORCHPIN_CATALOG", None)
 os.environ["TORCHPIN_CACHE_DIR"] = str(Path(__file__).parent / "no-such-cache")  # shipped data only
+os.environ["TORCHPIN_TODAY"] = "2026-11-30"  # its own day, whenever the tests run
 
 if TYPE_CHECKING:
     from tests.clients.harness import Pip, Uv

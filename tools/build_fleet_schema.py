@@ -95,6 +95,15 @@ TOP = {
         "type": "object",
         "additionalProperties": CODES,
     },
+    "catalog-max-age": {
+        "description": "Days after which the catalog is called old, e.g. 90d; 0 or false: never.",
+        "anyOf": [
+            {"type": "string", "pattern": "^[0-9]{1,5}d$"},
+            {"type": "integer", "minimum": 0, "maximum": 99999},
+            {"const": False},
+        ],
+        "default": "90d",
+    },
     "fleet": {
         "description": "Node groups: sets of like machines, by name.",
         "type": "object",

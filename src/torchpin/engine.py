@@ -55,6 +55,8 @@ class Options(NamedTuple):
     policy: str | None = None
     stdin: bytes | None = None
     stdin_filename: str | None = None
+    today: str = ""
+    """ISO date; ``""``: the age of the catalog is not looked at."""
 
 
 class Report(NamedTuple):
@@ -67,6 +69,8 @@ class Report(NamedTuple):
     catalog_date: str
     catalog_digest: str
     notes: tuple[str, ...]
+    stale: bool = False
+    """The catalog is older than ``catalog-max-age``."""
 
 
 class FixResult(NamedTuple):
@@ -267,6 +271,7 @@ def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages,
     used = fleet if fleet is not None and declared else neutral_fleet(settings)
     documents, failures, notes = read(options, reader)
     catalog = load_catalog()
+    notes = (*notes, *catalog.notes)
     drivers = load_drivers()
     ways: list[Way] = []
     seen: dict[str, Document] = {}
@@ -368,6 +373,15 @@ def unknown_codes(documents: Iterable[Document]) -> tuple[str, ...]:
     )
 
 
+def old_catalog(catalog: Catalog, options: Options, settings: Settings) -> str:
+    """Return what to say if the catalog is older than the settings allow, else ``""``."""
+    from torchpin.catalog.staleness import is_stale, sentence
+
+    if not options.today or not is_stale(catalog.date, options.today, settings.catalog_max_age):
+        return ""
+    return sentence(catalog.date, options.today)
+
+
 def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: bool) -> Report:
     """Run the rules and gather the report."""
     context = stages.context
@@ -394,6 +408,9 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
             "no fleet is declared: hardware is not judged "
             "(write torchpin.toml, or use --gpu, --driver and --python)",
         )
+    old = old_catalog(context.catalog, options, settings)
+    if old:
+        notes = (*notes, old)
     return Report(
         findings,
         selections,
@@ -402,6 +419,7 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
         context.catalog.date,
         context.catalog.digest,
         notes,
+        bool(old),
     )
 
 

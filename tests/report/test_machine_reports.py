@@ -45,7 +45,7 @@ def test_check_has_the_keys_of_the_contract() -> None:
     lost = finding(safety=None)._replace(document=None, path="bad.txt")
     value = valid("check", json_.check(view(finding(), lost, finding(safety="display"))))
     assert set(value) == {"version", "catalog", "findings", "summary"}
-    assert value["catalog"] == {"date": "2026-11-30", "digest": "0123abcd"}
+    assert value["catalog"] == {"date": "2026-11-30", "digest": "0123abcd", "stale": False}
     assert value["summary"] == {"files": 1, "errors": 3, "warnings": 0, "infos": 0, "fixable": 1}
     first = value["findings"][0]
     assert (first["line"], first["column"], first["end_line"], first["end_column"]) == (2, 1, 2, 20)
@@ -98,7 +98,7 @@ def test_show() -> None:
         (selection(build=build()), Verdict("runs", (reason,), ("torch kernels",))),
         (selection(status="unknown"), None),
     )
-    value = valid("show", json_.show(pairs))
+    value = valid("show", json_.show(pairs, ("2026-11-30", "0123abcd", False)))
     first, second, third = value["selections"]
     assert (first["path"], first["line"], first["status"]) == ("r.txt", 2, "none")
     assert first["because"] == [
@@ -136,7 +136,7 @@ def test_resolve() -> None:
     unserved = Unserved(target("old"), "Tesla K80", "1.12.1+cu102", "no kernels for sm_37")
     conflict = Conflict(Origin("r.txt", 1, "torch>=2.11"), "no sm_70", "measured", "2.10.0")
     outcome = Outcome((plan("linux-x86_64"),), (unserved,), (conflict,))
-    value = valid("resolve", json_.resolve(outcome))
+    value = valid("resolve", json_.resolve(outcome, ("2026-11-30", "0123abcd", False)))
     assert value["plans"] == [
         {
             "groups": ["g0"],
@@ -207,7 +207,10 @@ def test_markers_of_lines_are_valid_and_exclusive() -> None:
 
 def test_catalog_show() -> None:
     cpu = build(label="cpu")._replace(kernels=None, libraries=())
-    value = valid("catalog-show", json_.catalog_show([row(build()), row(cpu)]))
+    value = valid(
+        "catalog-show",
+        json_.catalog_show([row(build()), row(cpu)], ("2026-11-30", "0123abcd", False)),
+    )
     first, second = value["builds"]
     assert first["version"] == "2.14.1+cu126"
     assert (first["sass"], first["ptx"]) == (["sm_70", "sm_90a"], ["compute_120"])

@@ -12,6 +12,8 @@ from torchpin.errors import UsageError
 
 COMMANDS = {
     "show": "what is known of a package: torchpin catalog show torch 2.14.1",
+    "refresh": "renew it from PyPI and PyTorch's channels",
+    "verify": "measure wheels again and say which facts do not hold",
     "diff": "say how two catalogs differ",
 }
 """Sub-command → one line; ``cli/catalog_<sub-command>.py`` holds it."""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from typing import TYPE_CHECKING
+
 from torchpin.catalog.model import PLATFORMS
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.parser import Parser, add_output, nearest
 from torchpin.cli.terminal import note, out, style
 from torchpin.errors import UsageError
+
+if TYPE_CHECKING:
+    from torchpin.catalog.store import Catalog
 
 
 def parser() -> Parser:
@@ -60,11 +66,12 @@ def main(argv: list[str]) -> int:
                 f"the catalog knows no channel {channel!r} of {package}",
                 hint=nearest(channel, channels) or f"it knows {', '.join(channels)}",
             )
+    old = stale_note(catalog)
     rows = show_rows(catalog, package, args.version, args.channel, args.platform)
     if args.output_format == "json":
         from torchpin.report import json_
 
-        out(json_.catalog_show(rows))
+        out(json_.catalog_show(rows, (catalog.date, catalog.digest, bool(old))))
     else:
         from torchpin.report import builds
 
@@ -76,4 +83,22 @@ def main(argv: list[str]) -> int:
             )
             words = {True: "it exists", False: "it was never published", None: "not known"}
             note(f"{words[existence.exists]} [{existence.evidence}] {existence.source}")
+    if old and not args.quiet:
+        note(old)
     return CLEAN if rows else FINDINGS
+
+
+def stale_note(catalog: Catalog) -> str:
+    """Return what to say if the catalog is older than the profile here allows, else ``""``.
+
+    Raises:
+        ConfigError: the profile is wrong.
+        UsageError: ``TORCHPIN_TODAY`` holds no date.
+    """
+    from torchpin.catalog.staleness import DEFAULT_DAYS, is_stale, sentence, today
+    from torchpin.fleet.profile import find_profile, load_profile
+
+    now = today(os.environ)
+    path = find_profile(os.getcwd())
+    limit = load_profile(path).settings.catalog_max_age if path is not None else DEFAULT_DAYS
+    return sentence(catalog.date, now) if is_stale(catalog.date, now, limit) else ""

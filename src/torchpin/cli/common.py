@@ -26,6 +26,7 @@ def options_of(args: Arguments) -> Options:
         UsageError: a path that does not exist, standard input beside other paths, an unknown
             rule code.
     """
+    from torchpin.catalog.staleness import today
     from torchpin.engine import Options
 
     paths = tuple(args.paths) or (".",)
@@ -53,6 +54,7 @@ def options_of(args: Arguments) -> Options:
         policy=getattr(args, "policy", None),
         stdin=stdin,
         stdin_filename=stdin_filename,
+        today=today(os.environ),
     )
 
 
@@ -119,6 +121,7 @@ def view_of(report: Report, *, unsafe_fixes: bool) -> CheckView:
         catalog_date=report.catalog_date,
         catalog_digest=report.catalog_digest,
         unsafe_fixes=unsafe_fixes,
+        stale=report.stale,
     )
 
 

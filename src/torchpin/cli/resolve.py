@@ -5,8 +5,9 @@ from __future__ import annotations
 from torchpin.cli.common import fleet_of, options_of
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.parser import Parser, add_fleet, add_output, add_paths, add_policy
-from torchpin.cli.terminal import out, style, tell
+from torchpin.cli.terminal import note, out, style, tell
 from torchpin.errors import UsageError
+from torchpin.report.style import clean
 
 
 def parser() -> Parser:
@@ -27,6 +28,7 @@ def main(argv: list[str]) -> int:
     """Run ``resolve`` and return its exit code."""
     args = parser().parse(argv)
     from torchpin import engine
+    from torchpin.catalog.store import load_catalog
 
     options = options_of(args)
     fleet = fleet_of(args, options)
@@ -36,14 +38,19 @@ def main(argv: list[str]) -> int:
             hint="write torchpin.toml, or use --gpu, --driver and --python",
         )
     outcome = engine.resolve_paths(options, fleet)
+    catalog = load_catalog()
+    old = engine.old_catalog(catalog, options, fleet.settings)
     clients = {group.client or "pip" for group in fleet.groups}
     client = options.client or ("uv" if clients == {"uv"} else "pip")
     if args.output_format == "json":
         from torchpin.report import json_
 
-        out(json_.resolve(outcome, client))
+        out(json_.resolve(outcome, (catalog.date, catalog.digest, bool(old)), client))
     else:
         from torchpin.report import tables
 
         tell(tables.resolve(outcome, style(no_color=args.no_color), client))
+    for text in (*catalog.notes, *filter(None, (old,))):
+        if not args.quiet:
+            note(clean(text))
     return CLEAN if outcome.plans and not outcome.unserved else FINDINGS

@@ -28,7 +28,11 @@ def main(argv: list[str]) -> int:
     if args.output_format == "json":
         from torchpin.report import json_
 
-        out(json_.show(report.selections))
+        out(
+            json_.show(
+                report.selections, (report.catalog_date, report.catalog_digest, report.stale)
+            )
+        )
     else:
         from torchpin.report import tables
 

@@ -54,6 +54,7 @@ def describe_json(fleet: Fleet) -> dict[str, Any]:
         "version": JSON_VERSION,
         "path": fleet.path,
         "policy": fleet.settings.policy,
+        "catalog_max_age": fleet.settings.catalog_max_age,
         "indexes": dict(fleet.settings.indexes),
         "groups": [_group(group) for group in fleet.groups],
     }

@@ -115,6 +115,8 @@ class Settings(NamedTuple):
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    catalog_max_age: int = 90
+    """Days after which a catalog is called old; 0: never."""
 
 
 class Fleet(NamedTuple):

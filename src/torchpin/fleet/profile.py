@@ -38,7 +38,7 @@ __all__ = [
     "parse_pythons",
 ]
 
-TOP_KEYS = ("policy", "indexes", "select", "ignore", "per-file-ignores", "fleet")
+TOP_KEYS = ("policy", "indexes", "select", "ignore", "per-file-ignores", "catalog-max-age", "fleet")
 GROUP_KEYS = (
     "gpus",
     "driver",
@@ -59,6 +59,7 @@ GROUP_KEYS = (
 )
 _POLICIES = ("nearest", "newest")
 _CLIENTS = ("pip", "uv")
+_MOST_DAYS = 99_999
 _LIBCS = ("glibc", "musl")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CHANNEL = re.compile(r"cpu|xpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|pypi|private")
@@ -169,6 +170,7 @@ class _Reader:
                 self.codes(data.get("select", []), ("select",)),
                 self.codes(data.get("ignore", []), ("ignore",)),
                 self.per_file(data.get("per-file-ignores", {})),
+                self.days(data, "catalog-max-age", Settings().catalog_max_age),
             )
             fleet = data.get("fleet", {})
             if self.table(fleet, "fleet", ("fleet",)):
@@ -220,6 +222,25 @@ class _Reader:
             return value
         shown = quote(value) if isinstance(value, str) else kind(value)
         self.error(f"{key} must be {' or '.join(map(quote, words))}, not {shown}", (*at, key))
+        return default
+
+    def days(self, table: dict[str, Any], key: str, default: int) -> int:
+        """Return a number of days, as ``"90d"``, 90, 0 or false write it."""
+        value = table.get(key, default)
+        if value is False:
+            return 0
+        if isinstance(value, int) and value is not True and 0 <= value <= _MOST_DAYS:
+            return value
+        if isinstance(value, str) and (match := re.fullmatch(r"([0-9]{1,5})d", value)):
+            return int(match[1])
+        shown = quote(value) if isinstance(value, str) else kind(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            shown = str(value) if abs(value) < 10**9 else "a number without end"
+        self.error(
+            f"{key} must be a number of days, not {shown}",
+            (key,),
+            f'write {key} = "90d"; 0 or false: the age does not matter',
+        )
         return default
 
     def strings(self, value: Any, key: str, at: Path) -> tuple[tuple[int, str], ...]:

@@ -25,7 +25,7 @@ def check(view: CheckView) -> str:
     return _dump(
         {
             "version": VERSION,
-            "catalog": {"date": view.catalog_date, "digest": view.catalog_digest},
+            "catalog": _catalog(view.catalog_date, view.catalog_digest, view.stale),
             "findings": [_finding(finding, locator) for finding in view.findings],
             "summary": {
                 "files": view.files,
@@ -38,13 +38,22 @@ def check(view: CheckView) -> str:
     )
 
 
-def show(selections: tuple[tuple[Selection, Verdict | None], ...]) -> str:
+def _catalog(date: str, digest: str, stale: bool) -> dict[str, Any]:
+    return {"date": date, "digest": digest, "stale": stale}
+
+
+Known = tuple[str, str, bool]
+"""Date and digest of the catalog, and whether it is old."""
+
+
+def show(selections: tuple[tuple[Selection, Verdict | None], ...], known: Known) -> str:
     """Return every selection with its verdict."""
     locator = Locator()
     places = _places(selections, locator)
     return _dump(
         {
             "version": VERSION,
+            "catalog": _catalog(*known),
             "selections": [
                 _selection(selection, verdict, places) for selection, verdict in selections
             ],
@@ -52,7 +61,7 @@ def show(selections: tuple[tuple[Selection, Verdict | None], ...]) -> str:
     )
 
 
-def resolve(outcome: Outcome, client: str = "pip") -> str:
+def resolve(outcome: Outcome, known: Known, client: str = "pip") -> str:
     """Return the plans, what no wheel serves, and why one plan is not enough."""
     conflicts = [
         {
@@ -67,6 +76,7 @@ def resolve(outcome: Outcome, client: str = "pip") -> str:
     return _dump(
         {
             "version": VERSION,
+            "catalog": _catalog(*known),
             "plans": [_plan(plan, client) for plan in outcome.plans],
             "unserved": [
                 {
@@ -83,9 +93,9 @@ def resolve(outcome: Outcome, client: str = "pip") -> str:
     )
 
 
-def catalog_show(rows: list[dict[str, Any]]) -> str:
+def catalog_show(rows: list[dict[str, Any]], known: Known) -> str:
     """Return the builds that ``catalog show`` found, rows of ``catalog.show``."""
-    return _dump({"version": VERSION, "builds": rows})
+    return _dump({"version": VERSION, "catalog": _catalog(*known), "builds": rows})
 
 
 def _dump(value: dict[str, Any]) -> str:

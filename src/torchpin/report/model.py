@@ -20,6 +20,8 @@ class CheckView(NamedTuple):
     catalog_digest: str
     unsafe_fixes: bool = False
     """Whether unsafe fixes count as fixable."""
+    stale: bool = False
+    """Whether the catalog is older than the settings allow."""
 
 
 class Counts(NamedTuple):
