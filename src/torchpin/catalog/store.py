@@ -242,22 +242,30 @@ VARIABLE = "TORCHPIN_CATALOG"
 
 _catalog: Catalog | None = None
 _chosen: dict[tuple[str | None, bool], Catalog] = {}
+_choice: tuple[str | None, bool] = (None, False)
 
 
-def load_catalog(folder: str | None = None, *, isolated: bool = False) -> Catalog:
+def choose(folder: str | None, *, isolated: bool = False) -> None:
+    """Set what ``load_catalog`` returns where it is asked for nothing in particular."""
+    global _choice
+    _choice = (folder, isolated)
+
+
+def load_catalog(folder: str | None = None) -> Catalog:
     """Return the catalog to use; one instance a process and choice.
 
     Args:
-        folder: a catalog's folder, or ``shipped``; None: ``TORCHPIN_CATALOG``, else the one that
-            the user refreshed, if it is whole and not older, else the shipped one.
-        isolated: look neither at the environment nor for a user's catalog.
+        folder: a catalog's folder, or ``shipped``; None: what ``choose`` was told, else
+            ``TORCHPIN_CATALOG``, else the one that the user refreshed, if it is whole and not
+            older, else the shipped one. Isolated, neither the environment nor a user's count.
 
     Raises:
         CatalogError: the chosen catalog, or the shipped one, cannot be read.
     """
-    key = (folder, isolated)
+    chosen, isolated = _choice
+    key = (folder or chosen, isolated)
     if key not in _chosen:
-        wanted = folder or (None if isolated else os.environ.get(VARIABLE))
+        wanted = key[0] or (None if isolated else os.environ.get(VARIABLE))
         if wanted and wanted != SHIPPED:
             _chosen[key] = _named(wanted)
         elif wanted or isolated:

@@ -31,6 +31,7 @@ def plain_check(argv: list[str]) -> Arguments | None:
     return Arguments(
         paths=list(argv),
         stdin_filename=None,
+        catalog=None,
         diff=False,
         statistics=False,
         unsafe_fixes=False,

@@ -41,6 +41,11 @@ class Parser(argparse.ArgumentParser):
             hint = nearest(word, options) if word.startswith("-") else ""
             what = "unknown option" if word.startswith("-") else "unexpected argument"
             raise UsageError(f"{what} {word!r}", hint=hint or f"run `{self.prog} --help`")
+        catalog, isolated = getattr(args, "catalog", None), getattr(args, "isolated", False)
+        if catalog or isolated or "torchpin.catalog.store" in sys.modules:
+            from torchpin.catalog.store import choose
+
+            choose(catalog, isolated=isolated)
         return args
 
     def error(self, message: str) -> NoReturn:
@@ -94,8 +99,18 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"did you mean `{found[0]}`?" if found else ""
 
 
+def add_catalog(parser: Parser) -> None:
+    """Add ``--catalog``; ``Parser.parse`` makes the choice."""
+    parser.add_argument(
+        "--catalog",
+        metavar="DIR",
+        help="the catalog to use: a folder that `catalog refresh --output` wrote, or `shipped`\n"
+        "(default: TORCHPIN_CATALOG, else what you refreshed, else the shipped one)",
+    )
+
+
 def add_paths(parser: Parser, *, what: str) -> None:
-    """Add ``PATH…`` and ``--stdin-filename``."""
+    """Add ``PATH…``, ``--stdin-filename`` and ``--catalog``."""
     parser.add_argument(
         "paths",
         nargs="*",
@@ -107,6 +122,7 @@ def add_paths(parser: Parser, *, what: str) -> None:
         metavar="NAME",
         help="the name that standard input goes by (default: requirements.txt)",
     )
+    add_catalog(parser)
 
 
 def add_fleet(parser: Parser) -> None:
@@ -115,7 +131,11 @@ def add_fleet(parser: Parser) -> None:
     group.add_argument(
         "--config", metavar="FILE", help="the fleet profile (default: the nearest torchpin.toml)"
     )
-    group.add_argument("--isolated", action="store_true", help="look for no profile")
+    group.add_argument(
+        "--isolated",
+        action="store_true",
+        help="look for no profile and for no catalog of yours: the shipped one is used",
+    )
     group.add_argument(
         "--gpu",
         action="append",

@@ -277,7 +277,7 @@ def _listed(library: tuple[str, tuple[Lists, ...], int], proof: str, evidence: s
 
     sass, ptx = count(0), count(1)
     rest = [f"sm_{a} in {n}" for a, n in sorted(sass.items(), key=_number) if n != total]
-    told = f"{total} fatbins" if total else "no device code"
+    told = f"{total} fatbin{'' if total == 1 else 's'}" if total else "no device code"
     if rest:
         told += f", {', '.join(rest)} of them only"
     return Kernels(
