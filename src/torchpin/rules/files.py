@@ -164,7 +164,8 @@ class NewerThanCatalog(Rule):
 
     Example: ``torch==2.99.0``
 
-    Fix: update torchpin, or say in ``[tool.torchpin.indexes]`` what a private URL holds.
+    Fix: update torchpin or run ``torchpin catalog refresh``; or say in
+    ``[tool.torchpin.indexes]`` what a private URL holds.
 
     Evidence: none; that is the point.
     """
@@ -201,14 +202,16 @@ class NewerThanCatalog(Rule):
             yield self.finding(
                 document,
                 span,
-                f"not judged: {selection.because}{hint(way)}",
+                f"not judged: {selection.because}{hint(way, selection.because)}",
                 package=selection.package,
                 target=judged_set.target,
             )
 
 
-def hint(way: Way) -> str:
-    """Return how to make an unknown index known, where there is one."""
+def hint(way: Way, because: str = "") -> str:
+    """Return how to make an unknown index, or a version newer than the catalog, known."""
+    if because.startswith("the catalog of ") and " does not know " in because:
+        return " (`torchpin catalog refresh` asks the indexes)"
     unknown = any(index.kind.kind == "unknown" for index in way.install.indexes)
     return "; say what it is in [tool.torchpin.indexes]" if unknown else ""
 
