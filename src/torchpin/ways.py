@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchpin.catalog.model import FAMILY, WATCHED
 from torchpin.documents.base import Document
-from torchpin.documents.kinds import PART_KINDS
+from torchpin.documents.kinds import LONE, PART_KINDS
 from torchpin.errors import TorchpinError
 from torchpin.fleet.model import Fleet, NodeGroup, Target
 from torchpin.rules.context import Way
@@ -88,6 +88,14 @@ def project_files(document: Document, load: Load) -> tuple[Document, Document | 
     from torchpin.documents.loader import locks_beside, workspace_root
 
     folder = os.path.dirname(document.path)
+    if document.kind == "script":
+        beside = f"{document.path}.lock"
+        return document, quiet(load, beside) if os.path.isfile(beside) else None
+    if document.kind in LONE:
+        return document, None
+    if document.path.endswith(".py.lock"):
+        script = document.path.removesuffix(".lock")
+        return (load(script) if os.path.isfile(script) else document), document
     manifest = os.path.join(folder, "pyproject.toml")
     root = document
     if document.kind != "pyproject" and os.path.isfile(manifest):
@@ -125,6 +133,7 @@ def project_entries(
     if not mentions_family(root) and (lock is None or not mentions_family(lock)):
         return
     siblings = tuple(load(path) for path in siblings_of(root.path, {})) if root.project else ()
+    settings = uv_settings(root, client, load)
     named = bound_groups(fleet, root.path)
     private = dict(fleet.settings.indexes)
     by_client: dict[tuple[str | None, tuple[str, ...]], list[Target]] = {}
@@ -139,10 +148,24 @@ def project_entries(
             client=name,
             private=private,
             extra_indexes=indexes,
+            settings=settings,
         )
         for install, some, bound in ways_for(installs, targets):
             documents = (*install.documents, *((lock,) if lock is not None else ()))
+            if install.settings is not None and install.settings.kind == "uv.toml":
+                documents = (*documents, install.settings)
             yield Entry(install, some, bound | named, indexes, documents)
+
+
+def uv_settings(root: Document, client: str | None, load: Load) -> Document | None:
+    """Return the file whose settings uv takes for a project in place of the project's own."""
+    if root.project is None or root.kind != "pyproject":
+        return None
+    if client != "uv" and root.project.tool != "uv":
+        return None
+    from torchpin.documents.uv_beside import settings_beside
+
+    return settings_beside(root.path, load)
 
 
 def lone_lock(lock: Document, fleet: Fleet) -> Iterator[Entry]:

@@ -20,7 +20,7 @@ YES = [
 NO = [
     "README.txt", "requirements.md", "docs/requirements",
     "requirements/gpu.md", "requirements/a/b.txt",
-    "myrequirements.py", "requirements.txt.bak", "notes/torch.txt", "pylock.txt", "uv.lock.bak",
+    "requirements.txt.bak", "notes/torch.txt", "pylock.txt", "uv.lock.bak",
     "Cargo.lock", "my-pyproject.toml", "pylock.a.b.toml",
 ]  # fmt: skip
 

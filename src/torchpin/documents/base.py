@@ -10,6 +10,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from torchpin.documents.conda import Conda
     from torchpin.documents.parts import Part
     from torchpin.documents.project import Lock, Project
 
@@ -144,6 +145,8 @@ class Document(NamedTuple):
     """Of a lock file."""
     parts: tuple[Part, ...] = ()
     """Of a file that is no list of requirements itself: what its commands and sections install."""
+    conda: Conda | None = None
+    """Of an ``environment.yml`` or a Pixi manifest: what conda installs."""
 
     def encode(self, text: str) -> bytes:
         """Return ``text`` as the bytes of this document (its BOM and encoding).

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from torchpin.documents.kinds import FILES_PATTERN, KINDS, LOCKS, PART_KINDS, kind_of
+from torchpin.documents.kinds import FILES_PATTERN, KINDS, LOCKS, LONE, PART_KINDS, kind_of
 from torchpin.documents.loader import load, read_bytes
 from torchpin.errors import TorchpinError, UsageError
 
@@ -30,6 +30,12 @@ _NAMES = re.compile(
 """What a project file that matters holds somewhere: the family, or a package that pins torch."""
 _INCLUDES = re.compile(rb"requirements|constraints", re.IGNORECASE)
 """What a file of commands may hold instead: the name of a list of requirements."""
+_LISTED = frozenset(("tox.ini", "environment.yml"))
+"""Kinds of files that install a list of requirements without the word ``install``."""
+_SNIFFED = frozenset(("pyproject", *LONE, *PART_KINDS))
+"""Kinds that a folder holds for many other reasons: taken only if they name something known."""
+_HEAD = 32 * 1024
+"""Bytes of a Python file in which a block of metadata is looked for."""
 _LARGEST = 1024 * 1024
 """Bytes; a larger script carries data (a self-extracting installer), not pins."""
 _OTHER_KINDS = (".toml", ".lock", ".json", ".yaml", ".yml", ".py", ".cfg", ".whl", ".zip")
@@ -139,9 +145,9 @@ def _walk(
                 elif entry.is_file():
                     shown = path if folder != root else os.path.join(top, entry.name)
                     kind = kind_of(shown)
-                    if kind is None or entry.name.startswith("."):
+                    if kind is None or (entry.name.startswith(".") and kind not in PART_KINDS):
                         continue
-                    locked = locked or kind in LOCKS
+                    locked = locked or (kind in LOCKS and not entry.name.endswith(".py.lock"))
                     if kind in wanted:
                         here.append((path, kind))
             except OSError as error:  # a link that leads to itself
@@ -149,19 +155,36 @@ def _walk(
         found += [
             (path, kind)
             for path, kind in here
-            if (kind not in PART_KINDS and (kind != "pyproject" or locked)) or _matters(path, kind)
+            if kind not in _SNIFFED or (kind == "pyproject" and locked) or _matters(path, kind)
         ]
         stack += reversed(below)
     return sorted(found)
 
 
 def _matters(path: str, kind: str) -> bool:
-    """Tell whether a file holds a name that torchpin knows; unreadable project files do."""
+    """Tell whether a file holds a name that torchpin knows; unreadable project files do.
+
+    Of a Python file only the head is looked at, for a block of metadata.
+    """
+    if kind == "script":
+        return _has_block(path)
     parts = kind in PART_KINDS
     try:
         data = read_bytes(path, _LARGEST) if parts else read_bytes(path)
     except TorchpinError:
         return not parts  # to be told by who reads it
-    if parts and (b"\0" in data[:8192] or (_INCLUDES.search(data) and b"install" in data)):
-        return b"\0" not in data[:8192]
+    if parts and b"\0" in data[:8192]:
+        return False
+    if parts and _INCLUDES.search(data) and (b"install" in data or kind in _LISTED):
+        return True
     return _NAMES.search(data) is not None
+
+
+def _has_block(path: str) -> bool:
+    """Tell whether the head of a Python file holds a block of metadata with a known name."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_HEAD)
+    except OSError:  # no file of dependencies, as far as one can see
+        return False
+    return b"# /// script" in head and _NAMES.search(head) is not None

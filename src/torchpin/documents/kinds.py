@@ -17,7 +17,16 @@ class Form(NamedTuple):
     """``module:function`` below ``torchpin.documents``, called as ``function(path, data)``."""
 
 
-FORMS: tuple[Form, ...] = ()
+FORMS: tuple[Form, ...] = (
+    Form("tox.ini", r"tox\.ini", "tox_ini:read_tox_ini"),
+    Form("noxfile.py", r"noxfile\.py", "noxfile:read_noxfile"),
+    Form("pre-commit", r"\.pre-commit-config\.ya?ml", "precommit_config:read_precommit_config"),
+    Form(
+        "environment.yml",
+        r"(?:[^/]*[-_.])?(?:environment|env|conda)(?:[-_.][^/]*)?\.ya?ml",
+        "environment_yml:read_environment_yml",
+    ),
+)
 """In this order; the first whose pattern fits wins."""
 
 _LISTS = (
@@ -25,7 +34,8 @@ _LISTS = (
     r"|[^/]*requirements[^/]*\.lock"
     r"|(?:requirements|constraints)/[^/]+\.(?:txt|in)"
     r"|(?:pyproject|uv|pylock|pylock\.[^./]+)\.toml"
-    r"|(?:uv|poetry|pdm)\.lock"
+    r"|(?:uv|poetry|pdm)\.lock|[^/]+\.py\.lock"
+    r"|setup\.(?:cfg|py)"
 )
 FILES_PATTERN = re.compile(
     f"(?:^|/)(?:{'|'.join((f'({_LISTS})', *(form.pattern for form in FORMS)))})$"
@@ -37,29 +47,38 @@ PART = "part"
 """The kind of ``Part.document``: no file has it."""
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock")
 PART_KINDS = frozenset(form.kind for form in FORMS)
-KINDS = frozenset((REQUIREMENTS, "pyproject", "uv.toml", *LOCKS, *PART_KINDS))
+LONE = frozenset(("setup.cfg", "setup.py", "script"))
+"""Kinds that declare what a project does, each for itself: no project file beside them counts."""
+KINDS = frozenset((REQUIREMENTS, "pyproject", "uv.toml", *LONE, *LOCKS, *PART_KINDS))
 _BY_NAME = {
     "pyproject.toml": "pyproject",
     "uv.toml": "uv.toml",
     "uv.lock": "uv.lock",
     "poetry.lock": "poetry.lock",
     "pdm.lock": "pdm.lock",
+    "setup.cfg": "setup.cfg",
+    "setup.py": "setup.py",
 }
 _PYLOCK = re.compile(r"pylock(?:\.[^./]+)?\.toml")
 
 
 def kind_of(path: str) -> str | None:
-    """Return the kind of a file by its path, None if the name says nothing."""
+    """Return the kind of a file by its path, None if the name says nothing.
+
+    Any other Python file is a ``script``, which may hold a block of metadata.
+    """
     name = path.replace(os.sep, "/")
     match = FILES_PATTERN.search(name)
     if match is None:
-        return None
+        return "script" if name.endswith(".py") else None
     base = name[name.rfind("/") + 1 :]
     if match[1] is None:
         return next(one.kind for one in FORMS if re.fullmatch(one.pattern, base) is not None)
     known = _BY_NAME.get(base)
     if known is not None:
         return known
+    if base.endswith(".py.lock"):  # uv lock --script
+        return "uv.lock"
     return "pylock" if _PYLOCK.fullmatch(base) is not None else REQUIREMENTS
 
 

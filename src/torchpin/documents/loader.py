@@ -7,7 +7,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from torchpin.documents.base import Document
-from torchpin.documents.kinds import PART_KINDS, kind_of, reader_of
+from torchpin.documents.kinds import LONE, PART_KINDS, kind_of, reader_of
 from torchpin.errors import TorchpinError
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ def read_as(kind: str, path: str, data: bytes) -> Document:
     """Return the document in ``data`` as the reader of its kind (see ``kinds.KINDS``) gives it."""
     if kind in PART_KINDS:
         return read_parts(kind, path, data)
+    if kind in LONE:
+        return read_lone(kind, path, data)
     if kind == "pyproject":
         from torchpin.documents.pyproject import read_pyproject
 
@@ -122,6 +124,21 @@ def read_as(kind: str, path: str, data: bytes) -> Document:
     from torchpin.documents.requirements import read_requirements
 
     return read_requirements(path, data)
+
+
+def read_lone(kind: str, path: str, data: bytes) -> Document:
+    """Return the document of a file that declares for itself what a project does."""
+    if kind == "setup.cfg":
+        from torchpin.documents.setup_cfg import read_setup_cfg
+
+        return read_setup_cfg(path, data)
+    if kind == "setup.py":
+        from torchpin.documents.setup_py import read_setup_py
+
+        return read_setup_py(path, data)
+    from torchpin.documents.script_block import read_script
+
+    return read_script(path, data)
 
 
 def read_parts(kind: str, path: str, data: bytes) -> Document:

@@ -82,7 +82,7 @@ class Maker:
         return None
 
     def _project(self, way: Way, code: str) -> Fix | None:
-        from torchpin.rewrite.projects import ProjectFix
+        from torchpin.rewrite.projects import ProjectFix, of_script
 
         root = way.install.root
         if root.project is None:
@@ -93,7 +93,7 @@ class Maker:
                 one.code for one in self.findings if one.path in way.paths and one.severity != INFO
             }
             fixer = ProjectFix(root, ways, self.context, self.policy, codes)
-            self._projects[root.path] = fixer.tidy, fixer.fix()
+            self._projects[root.path] = of_script(fixer.tidy, root), of_script(fixer.fix(), root)
         tidy, planned = self._projects[root.path]
         return tidy if tidy is not None and code in TIDY else planned
 

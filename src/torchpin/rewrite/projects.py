@@ -13,7 +13,6 @@ from typing import NamedTuple
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document, Edit, Span
 from torchpin.documents.project import Project
-from torchpin.documents.pyproject import read_pyproject
 from torchpin.fleet.model import Target
 from torchpin.resolve import solve
 from torchpin.resolve.model import Outcome, Plan, Request, Want
@@ -24,7 +23,7 @@ from torchpin.rewrite.relock import relock_command
 from torchpin.rewrite.request import wants_from
 from torchpin.rewrite.toml_edit import ShapeError
 from torchpin.rewrite.uv_project import UvWriter
-from torchpin.rules.context import Context, Way
+from torchpin.rules.context import Context, Way, base_name
 from torchpin.rules.model import DISPLAY, SAFE, UNSAFE, FileEdits, Fix
 from torchpin.select.model import Placed, SelectedSet
 
@@ -52,7 +51,7 @@ class ProjectFix:
         codes: Collection[str] = (),
     ) -> None:
         assert document.project is not None
-        self.document = document
+        self.document = editable(document)
         self.project: Project = document.project
         self.ways = ways
         self.context = context
@@ -109,7 +108,7 @@ class ProjectFix:
 
     def reread(self, text: str) -> Document:
         """Return the document that a new text makes."""
-        return read_pyproject(self.document.path, self.document.encode(text))
+        return uv_edit.read_again(self.document, text)
 
     def advice(self) -> str:
         """Return what to do where nothing is written (F5)."""
@@ -117,7 +116,8 @@ class ProjectFix:
             return "not written into this file"
         if self.project.tool in ("pip", "hatch"):
             name = "Hatch" if self.project.tool == "hatch" else "pip"
-            return f"{name} reads no index from pyproject.toml: put these into a constraints file"
+            file = base_name(self.document.path)
+            return f"{name} reads no index from {file}: put these into a constraints file"
         return f"edit the sources of {self.project.tool} by hand"
 
     # -- what is mended without a plan
@@ -231,7 +231,7 @@ class ProjectFix:
             parts = outcome.alternative or (outcome.plans if len(outcome.plans) > 1 else ())
             kinds = [part for part in parts if any(one.group.gpus for one in part.targets)]
             single = len(outcome.plans) == 1
-            if parts and (len(kinds) > 1 or not single):
+            if parts and (len(kinds) > 1 or not single) and self.document.kind != "script":
                 yield from self.splits(parts)
             if single:
                 yield from self.singles(outcome.plans[0])
@@ -243,6 +243,8 @@ class ProjectFix:
         from torchpin.documents.loader import workspace_root
 
         path = self.document.path
+        if self.document.kind == "script":
+            return False
         return os.path.exists(path) and workspace_root(path, {}) is not None
 
     def singles(self, plan: Plan) -> Iterator[tuple[Draft, str]]:
@@ -265,7 +267,7 @@ class ProjectFix:
                 text = written(write)
                 if text is not None:
                     yield Draft(text), f", by explicit sources of {plan.channel}"
-            if writer.scoped:
+            if writer.scoped and self.document.kind != "script":
                 yield from self.splits((plan,))
         else:
             text = written(lambda: writer.repin(plan))
@@ -370,6 +372,24 @@ def written(write: Callable[[], str]) -> str | None:
         return write()
     except ShapeError:
         return None
+
+
+def editable(document: Document) -> Document:
+    """Return the document whose text is edited: of a script the TOML of its block."""
+    if document.kind != "script":
+        return document
+    from torchpin.documents.script_block import twin
+
+    return twin(document)
+
+
+def of_script(fix: Fix | None, root: Document) -> Fix | None:
+    """Return a fix of the TOML in a script's block as one of the script."""
+    if fix is None or root.kind != "script" or not fix.edits:
+        return fix
+    from torchpin.documents.script_block import commented
+
+    return fix._replace(edits=tuple(FileEdits(root, commented(one.edits)) for one in fix.edits))
 
 
 def difference(before: str, after: str) -> tuple[Edit, ...]:

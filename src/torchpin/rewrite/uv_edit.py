@@ -23,6 +23,17 @@ LINUX = "sys_platform == 'linux'"
 """The marker of GPU builds: PyPI serves macOS and Windows."""
 
 
+def read_again(document: Document, text: str) -> Document:
+    """Return the document that a new text makes: of a project file, or of a script's block."""
+    if document.kind == "script":
+        from torchpin.documents.script_block import reread_twin
+
+        return reread_twin(document, text)
+    from torchpin.documents.pyproject import read_pyproject
+
+    return read_pyproject(document.path, document.encode(text))
+
+
 def channel_of(index: ProjectIndex) -> str | None:
     """Return the channel that an index of the project is, by its URL."""
     return index_kind(index.url, option=index.option).channel

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from torchpin.catalog.labels import kind_of_label
 from torchpin.documents.base import Declaration, Document, Edit
 from torchpin.documents.project import Project, ProjectIndex, Source
-from torchpin.documents.pyproject import read_pyproject
 from torchpin.fleet.model import Target
 from torchpin.resolve.model import Plan
 from torchpin.rewrite import uv_edit
@@ -209,7 +208,7 @@ class UvWriter:
 
     def requirements(self, toml: TomlText) -> list[str]:
         """Return the requirement that an extra repeats for each package: the file's own."""
-        document = read_pyproject(self.document.path, self.document.encode(toml.text))
+        document = uv_edit.read_again(self.document, toml.text)
         found: dict[str, str] = {}
         for one in document.declarations:
             if one.name in self.names and one.scope != "build" and one.url is None:
@@ -321,7 +320,7 @@ def reread(document: Document, toml: TomlText) -> Project:
     Raises:
         ShapeError: the text is no project any more.
     """
-    project = read_pyproject(document.path, document.encode(toml.text)).project
+    project = uv_edit.read_again(document, toml.text).project
     if project is None:
         raise ShapeError("the edited file cannot be read")
     return project

@@ -11,6 +11,7 @@ from torchpin.documents.toml_view import read_toml
 from torchpin.errors import RewriteError
 
 TOUCHED = (
+    ("dependencies",),
     ("project", "dependencies"),
     ("project", "optional-dependencies"),
     ("dependency-groups",),
@@ -37,6 +38,8 @@ def check_project_edit(before: Document, after_text: str, edits: tuple[Edit, ...
         raise RewriteError(f"not edited: {error}", path=before.path) from error
     if expected != after_text:
         raise RewriteError("not edited: the text is not what the edits give", path=before.path)
+    if before.kind == "script":
+        return check_script_edit(before, after_text, data)
     after = read_pyproject(before.path, data)
     if len(after.problems) > len(before.problems):
         raise RewriteError(f"not edited: {after.problems[-1].message}", path=before.path)
@@ -44,6 +47,31 @@ def check_project_edit(before: Document, after_text: str, edits: tuple[Edit, ...
         raise RewriteError("not edited: another dependency would change", path=before.path)
     if rest_of(before.text) != rest_of(after_text):
         raise RewriteError("not edited: another part of the file would change", path=before.path)
+    return after
+
+
+def check_script_edit(before: Document, after_text: str, data: bytes) -> Document:
+    """Return the script that ``data`` makes, if nothing but its block of metadata has changed, and
+    of this only dependencies of the family, sources and indexes.
+
+    Raises:
+        RewriteError: something else changed, or the block cannot be read any more.
+    """
+    from torchpin.documents.script_block import block_of, read_script, toml_of
+
+    after = read_script(before.path, data)
+    old, new = block_of(before.text), block_of(after_text)
+    if new is None or old is None or after.text != after_text:
+        raise RewriteError("not edited: the block of metadata would be lost", path=before.path)
+    if len(after.problems) > len(before.problems):
+        raise RewriteError(f"not edited: {after.problems[-1].message}", path=before.path)
+    outside = before.text[: old.start], before.text[old.end :]
+    if outside != (after_text[: new.start], after_text[new.end :]):
+        raise RewriteError("not edited: the code of the script would change", path=before.path)
+    if asked_of_others(before) != asked_of_others(after):
+        raise RewriteError("not edited: another dependency would change", path=before.path)
+    if rest_of(toml_of(before.text, old)) != rest_of(toml_of(after_text, new)):
+        raise RewriteError("not edited: another part of the block would change", path=before.path)
     return after
 
 

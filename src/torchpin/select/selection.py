@@ -69,6 +69,10 @@ def select(install: Install, target: Target, catalog: Facts) -> SelectedSet:
         from torchpin.select.uv_project import select_uv_project
 
         return select_uv_project(install, target, catalog)
+    if install.root.kind == "script" and install.client == "uv":
+        from torchpin.select.script import select_script
+
+        return select_script(install, target, catalog)
     if install.root.kind == "pyproject" and install.client == "poetry":
         from torchpin.select.poetry_project import select_poetry_project
 
