@@ -18,6 +18,17 @@ class Form(NamedTuple):
 
 
 FORMS: tuple[Form, ...] = (
+    Form(
+        "dockerfile",
+        r"(?:[^/]*\.)?(?:[Dd]ockerfile|[Cc]ontainerfile)"
+        r"(?:[.-](?!dockerignore$|md$|[^/]*\.(?:md|dockerignore)$)[^/]*)?",
+        "dockerfile:read_dockerfile",
+    ),
+    Form("shell", r"[^/]+\.(?:sh|bash|zsh|ksh)", "scripts:read_shell"),
+    Form(
+        "makefile", r"(?:GNU)?[Mm]akefile(?:\.[^/]+)?|[^/]+\.(?:mk|mak)", "makefile:read_makefile"
+    ),
+    Form("justfile", r"\.?[Jj]ustfile|[^/]+\.just", "makefile:read_justfile"),
     Form("tox.ini", r"tox\.ini", "tox_ini:read_tox_ini"),
     Form("noxfile.py", r"noxfile\.py", "noxfile:read_noxfile"),
     Form("pre-commit", r"\.pre-commit-config\.ya?ml", "precommit_config:read_precommit_config"),

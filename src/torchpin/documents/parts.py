@@ -9,10 +9,13 @@ text of the whole file, so that findings and edits land where the user wrote the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchpin.documents.base import Document, Problem, Span
 from torchpin.documents.lines import Logical
+
+if TYPE_CHECKING:
+    from torchpin.documents.atoms import Word
 
 
 class Image(NamedTuple):
@@ -58,6 +61,11 @@ class Part(NamedTuple):
     """Parts of a file with the same environment install into it one after the other."""
     upgrade: bool = False
     """``--upgrade``: what is installed already does not count."""
+    words: tuple[tuple[Span, Word], ...] = ()
+    """Of a command: the words of requirements and URLs, by the ``line_span`` of what was read from
+    them, with the places of their variables."""
+    slips: tuple[Problem, ...] = ()
+    """Where the shell takes something for what is not meant; the installer never sees it."""
     marker: str | None = None
     """Environment marker under which the part runs at all (a matrix entry, a platform branch)."""
 

@@ -1,0 +1,30 @@
+"""Shell scripts as files: what their commands install."""
+
+from __future__ import annotations
+
+import re
+
+from torchpin.documents.atoms import Source
+from torchpin.documents.base import Document, Span
+from torchpin.documents.commands import Reader, Setting
+from torchpin.documents.parts import file_of
+from torchpin.documents.shell import read_script
+
+INSTALLS = re.compile(r"pip|\buvx?\b")
+"""What a file that installs says somewhere."""
+_NOTES = re.compile(r"#[^\r\n]*torchpin[^\r\n]*", re.IGNORECASE)
+
+
+def notes_in(text: str) -> tuple[Span, ...]:
+    """Return the comments that may silence findings."""
+    return tuple(Span(*match.span()) for match in _NOTES.finditer(text))
+
+
+def read_shell(path: str, data: bytes) -> Document:
+    """Return the document of a shell script; never raises."""
+    file = file_of(path, data, "shell")
+    if INSTALLS.search(file.text) is None:
+        return file
+    file = file._replace(comments=notes_in(file.text))
+    reader = Reader(Setting(file))
+    return file._replace(parts=tuple(reader.read(read_script(Source.of(file.text)))))

@@ -1,0 +1,649 @@
+"""Shell scripts to the commands that they run: words with their places, variables replaced.
+
+tree-sitter-bash finds what is a command, a quote, an expansion; this follows assignments in the
+order of the text. What cannot be known (a command's output, a variable that nothing sets, what a
+loop or an untaken branch leaves) is a stand-in, and says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchpin.documents.atoms import Atom, Source, Word, is_known, span_of, text_of, unknown
+from torchpin.documents.base import Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+LARGEST = 512 * 1024
+"""Characters of a script; a longer one carries data."""
+_DEEPEST = 60
+_MANY = 20_000
+"""Nodes with commands that are looked at in one script."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
+_OPERATOR = re.compile(r":?[-=+?]")
+_REPLACE = re.compile(r"(//?)([A-Za-z0-9._-]+)/?([A-Za-z0-9._-]*)$")
+_TESTS = frozenset(("[", "[[", "test", "command", "which", "type", "grep", "hash", "nvidia-smi"))
+
+_parser: Parser | None = None
+
+
+class Text(NamedTuple):
+    """A word of a command."""
+
+    atoms: Word
+    span: Span
+    """With its quotes."""
+
+    @property
+    def value(self) -> str:
+        """The word as the command sees it."""
+        return text_of(self.atoms)
+
+    @property
+    def known(self) -> bool:
+        """False if some part of it cannot be known."""
+        return is_known(self.atoms)
+
+
+class Redirect(NamedTuple):
+    """A file that a command writes to, where its name looks like a version: ``>=2.0``."""
+
+    text: str
+    before: Text
+    span: Span
+
+
+class Command(NamedTuple):
+    """One simple command."""
+
+    words: tuple[Text, ...]
+    environ: Mapping[str, Word]
+    """Variables that the command finds in its environment, as far as the script sets them."""
+    span: Span
+    branch: str
+    """Where it stands: ``""``, or a path of branches (``if 12/else``), loops and functions."""
+    unsure: str | None
+    """Why it may not run: one sentence."""
+    slips: tuple[Redirect, ...] = ()
+
+
+class Variable(NamedTuple):
+    """What a variable holds: words, of which all but arrays have one."""
+
+    words: tuple[Word, ...]
+    exported: bool = False
+
+
+def parser() -> Parser:
+    """Return the parser, made once."""
+    global _parser
+    if _parser is None:
+        import tree_sitter
+        import tree_sitter_bash
+
+        _parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+    return _parser
+
+
+def read_script(
+    source: Source,
+    environ: Mapping[str, Word] | None = None,
+    *,
+    shell: Shell | None = None,
+) -> Iterator[Command]:
+    """Yield the commands of a script in the order of the text; never raises.
+
+    Args:
+        source: the script, and where in the file it is written.
+        environ: variables of the environment that it starts in.
+        shell: one that has read scripts before, whose variables go on (steps of one job).
+    """
+    if len(source.text) > LARGEST:
+        return
+    shell = shell if shell is not None else Shell()
+    shell.start(source, environ or {})
+    # One byte a character, so that offsets agree; the values are cut from the text itself.
+    tree = parser().parse(source.text.encode("ascii", "replace"))
+    yield from shell.walk(tree.root_node, "", None, 0)
+
+
+class Shell:
+    """Follows a script."""
+
+    def __init__(self) -> None:
+        self.variables: dict[str, Variable] = {}
+        self.source = Source(())
+        self.text = ""
+        self.seen = 0
+        self.handlers: dict[str, Callable[[Node, str, str | None, int], Iterator[Command]]] = {
+            "command": self.command,
+            "redirected_statement": self.redirected,
+            "variable_assignment": self.assignment_node,
+            "declaration_command": self.declaration,
+            "if_statement": self.branches,
+            "case_statement": self.branches,
+            "for_statement": self.loop,
+            "c_style_for_statement": self.loop,
+            "while_statement": self.loop,
+            "list": self.chain,
+            "function_definition": self.function,
+            "subshell": self.subshell,
+        }
+
+    def start(self, source: Source, environ: Mapping[str, Word]) -> None:
+        """Begin a script; variables of an earlier one stay."""
+        self.source = source
+        self.text = source.text
+        self.seen = 0
+        for name, word in environ.items():
+            self.variables[name] = Variable((word,), True)
+
+    # -- statements
+
+    def walk(self, node: Node, branch: str, unsure: str | None, depth: int) -> Iterator[Command]:
+        """Yield the commands below a node."""
+        if depth > _DEEPEST:
+            return
+        for child in node.named_children:
+            self.seen += 1
+            if self.seen > _MANY:
+                return
+            yield from self.statement(child, branch, unsure, depth)
+
+    def statement(
+        self, node: Node, branch: str, unsure: str | None, depth: int
+    ) -> Iterator[Command]:
+        """Yield the commands of one statement."""
+        if depth > _DEEPEST:
+            return
+        handler = self.handlers.get(node.type)
+        if handler is not None:
+            yield from handler(node, branch, unsure, depth + 1)
+        elif node.type not in ("comment", "heredoc_body", "test_command"):
+            yield from self.walk(node, branch, unsure, depth + 1)
+
+    def chain(self, node: Node, branch: str, unsure: str | None, depth: int) -> Iterator[Command]:
+        """Follow ``a && b`` and ``a || b``."""
+        before: Node | None = None
+        operator = ""
+        for child in node.children:
+            if child.type in ("&&", "||"):
+                operator = child.type
+                continue
+            if not child.is_named or child.type == "comment":
+                continue
+            why = unsure
+            if operator == "||":
+                why = why or "it runs only if the command before it fails"
+            elif operator == "&&" and before is not None and self.is_test(before):
+                why = why or "it runs only if a test holds"
+            yield from self.statement(child, branch, why, depth)
+            before = child
+
+    def is_test(self, node: Node) -> bool:
+        """True for a statement that only asks."""
+        last = node
+        while last.type == "list" and last.named_children:
+            last = last.named_children[-1]
+        if last.type == "redirected_statement" and last.named_children:
+            last = last.named_children[0]
+        if last.type in ("test_command", "negated_command"):
+            return True
+        first = self.text[last.start_byte : last.end_byte].split(None, 1)
+        return bool(first) and first[0] in _TESTS
+
+    def branches(
+        self, node: Node, branch: str, unsure: str | None, depth: int
+    ) -> Iterator[Command]:
+        """Follow an ``if`` or ``case``: what a branch leaves in variables is not known after it."""
+        before = dict(self.variables)
+        condition = self.text[node.start_byte : node.end_byte].split("\n", 1)[0][:200]
+        place = f"{branch}/{node.type[:2]}{node.start_byte}" if branch else f"if{node.start_byte}"
+        why = unsure or "it stands in a branch that may not run"
+        states: list[dict[str, Variable]] = []
+        number = 0
+        body = False
+        for child in node.children:
+            if child.type in ("then", "in"):
+                body = True
+                continue
+            if not child.is_named:
+                continue
+            if child.type in ("else_clause", "elif_clause", "case_item"):
+                states.append(self.variables)
+                self.variables = dict(before)
+                number += 1
+                yield from self.walk(child, f"{place}.{number}", why, depth)
+            elif body:
+                yield from self.statement(child, f"{place}.0", why, depth)
+            else:
+                yield from self.statement(child, branch, unsure, depth)
+        states.append(self.variables)
+        self.variables = before
+        guarded = re.search(r"-z\b|!\s*-n\b", condition) is not None and len(states) == 1
+        for state in states:
+            for name, value in state.items():
+                old = before.get(name)
+                if value == old:
+                    continue
+                if guarded and old is None:
+                    self.variables[name] = value
+                    continue
+                at = self.source.start(node.start_byte)
+                stand_in = unknown(name, at, at)
+                self.variables[name] = Variable(((stand_in,),), value.exported)
+
+    def loop(self, node: Node, branch: str, unsure: str | None, depth: int) -> Iterator[Command]:
+        """Follow a loop once, its variable unknown."""
+        name = node.child_by_field_name("variable")
+        if name is not None:
+            text = self.text[name.start_byte : name.end_byte]
+            at = self.source.start(name.start_byte)
+            self.variables[text] = Variable(((unknown(text, at, at),),))
+        why = unsure or "it stands in a loop"
+        yield from self.walk(node, branch, why, depth)
+
+    def function(
+        self, node: Node, branch: str, unsure: str | None, depth: int
+    ) -> Iterator[Command]:
+        """Follow the body of a function where it is defined, as if it were called there."""
+        name = node.child_by_field_name("name")
+        text = self.text[name.start_byte : name.end_byte] if name is not None else ""
+        place = f"{branch}/{text}()" if branch else f"{text}()"
+        body = node.child_by_field_name("body")
+        if body is not None:
+            why = unsure or f"it stands in the shell function {text[:40]}"
+            yield from self.statement(body, place, why, depth)
+
+    def subshell(
+        self, node: Node, branch: str, unsure: str | None, depth: int
+    ) -> Iterator[Command]:
+        """Follow ``( … )``: its variables end with it."""
+        before = dict(self.variables)
+        yield from self.walk(node, branch, unsure, depth)
+        self.variables = before
+
+    # -- commands
+
+    def redirected(
+        self, node: Node, branch: str, unsure: str | None, depth: int
+    ) -> Iterator[Command]:
+        """Follow a command with redirections; words behind one are the command's as well."""
+        body = node.named_children[0] if node.named_children else None
+        more: list[Text] = []
+        slips: list[Span] = []
+        for child in node.named_children[1:]:
+            more += self.behind(child)
+            if child.type == "file_redirect":
+                at, end = child.start_byte, child.end_byte
+                if re.match(r">=\d", self.text[at:end]) and self.text[at - 1 : at].strip():
+                    stop = next(
+                        (n.end_byte for n in child.named_children if n.type != "file_descriptor"),
+                        end,
+                    )
+                    slips.append(Span(at, stop))
+        if body is None:
+            return
+        if body.type != "command":
+            yield from self.statement(body, branch, unsure, depth)
+            return
+        for command in self.command(body, branch, unsure, depth):
+            found = tuple(
+                Redirect(self.text[span.start : span.end], before, self.source.span(*span))
+                for span in slips
+                for before in command.words
+                if before.span.end == self.source.start(span.start)
+            )
+            end = max((word.span.end for word in more), default=command.span.end)
+            yield command._replace(
+                words=(*command.words, *more),
+                slips=found,
+                span=Span(command.span.start, max(command.span.end, end)),
+            )
+
+    def behind(self, node: Node) -> list[Text]:
+        """Return the words of a redirection that are arguments: all behind its file."""
+        if node.type == "heredoc_redirect":
+            return [
+                text
+                for child in node.named_children
+                if child.type not in ("heredoc_start", "heredoc_body", "heredoc_end")
+                for text in (
+                    self.behind(child) if child.type.endswith("redirect") else self.words(child)
+                )
+            ]
+        if node.type != "file_redirect":
+            return []
+        names = [child for child in node.named_children if child.type != "file_descriptor"]
+        return [text for child in names[1:] for text in self.words(child)]
+
+    def command(self, node: Node, branch: str, unsure: str | None, depth: int) -> Iterator[Command]:
+        """Yield one simple command."""
+        words: list[Text] = []
+        own: dict[str, Word] = {}
+        for child in node.named_children:
+            if child.type == "variable_assignment":
+                name, values = self.value_of(child)
+                if name and values:
+                    own[name] = values[0]
+            elif child.type == "command_name":
+                for inner in child.named_children:
+                    words += self.words(inner)
+            elif child.type in ("file_redirect", "herestring_redirect"):
+                words += self.behind(child)
+            elif child.type != "comment":
+                words += self.words(child)
+        if not words:
+            return
+        environ = {
+            name: variable.words[0]
+            for name, variable in self.variables.items()
+            if variable.exported and len(variable.words) == 1
+        }
+        if words[0].value in ("export", "unset", "readonly"):  # behind a redirection, in a list
+            return
+        yield Command(
+            tuple(words),
+            {**environ, **own},
+            self.source.span(node.start_byte, node.end_byte),
+            branch,
+            unsure,
+        )
+
+    # -- variables
+
+    def assignment_node(
+        self, node: Node, branch: str, unsure: str | None, depth: int
+    ) -> Iterator[Command]:
+        """Take in ``NAME=value``."""
+        self.assign(node, exported=False)
+        yield from ()
+
+    def declaration(
+        self, node: Node, branch: str, unsure: str | None, depth: int
+    ) -> Iterator[Command]:
+        """Take in ``export``, ``declare``, ``local`` and ``readonly``."""
+        flags = self.text[node.start_byte : node.end_byte].split(None, 2)
+        exported = flags[0] == "export" or (len(flags) > 1 and flags[1].startswith("-x"))
+        for child in node.named_children:
+            if child.type == "variable_assignment":
+                self.assign(child, exported=exported)
+            elif child.type == "variable_name" and exported:
+                name = self.text[child.start_byte : child.end_byte]
+                if name in self.variables:
+                    self.variables[name] = self.variables[name]._replace(exported=True)
+        yield from ()
+
+    def assign(self, node: Node, *, exported: bool) -> None:
+        """Set a variable."""
+        name, values = self.value_of(node)
+        if not name:
+            return
+        old = self.variables.get(name)
+        if self.text[node.start_byte : node.end_byte].startswith(f"{name}+="):
+            have = old.words if old is not None else ()
+            is_list = any(child.type == "array" for child in node.named_children)
+            if is_list or not have or not values:
+                values = (*have, *values)
+            else:
+                values = (*have[:-1], (*have[-1], *values[0]))
+        self.variables[name] = Variable(
+            tuple(values), exported or (old is not None and old.exported)
+        )
+
+    def value_of(self, node: Node) -> tuple[str, Sequence[Word]]:
+        """Return name and value of an assignment; values of arrays are several words."""
+        name = node.child_by_field_name("name")
+        value = node.child_by_field_name("value")
+        if name is None or name.type != "variable_name":
+            return "", ()
+        text = self.text[name.start_byte : name.end_byte]
+        if value is None:
+            return text, ((),)
+        if value.type == "array":
+            return text, [one.atoms for child in value.named_children for one in self.words(child)]
+        return text, (self.atoms(value, 0),)
+
+    # -- words
+
+    def words(self, node: Node) -> list[Text]:
+        """Return the words that one argument becomes: variables without quotes may be several."""
+        span = self.source.span(node.start_byte, node.end_byte)
+        listed = self.array_use(node)
+        if listed is not None:
+            return [
+                Text(tuple(atom.used_at(*span, atom.name) for atom in word), span)
+                for word in listed
+            ]
+        atoms = self.atoms(node, 0)
+        bare = {"simple_expansion", "expansion"}
+        splits = node.type in bare or (
+            node.type == "concatenation" and any(one.type in bare for one in node.named_children)
+        )
+        if node.type == "concatenation":
+            braced = self.braces(node)
+            if braced is not None:
+                return [Text(word, span) for word in braced]
+        if not splits or not any(char.isspace() for char in text_of(atoms)):
+            return [Text(atoms, span)]
+        return [Text(word, span) for word in _split(atoms)]
+
+    def array_use(self, node: Node) -> tuple[Word, ...] | None:
+        """Return the words of ``"${name[@]}"``; None for anything else."""
+        text = self.text[node.start_byte : node.end_byte]
+        match = re.fullmatch(r"\"?\$\{([A-Za-z_]\w*)\[[@*]\]\}\"?", text)
+        if match is None:
+            return None
+        variable = self.variables.get(match[1])
+        return variable.words if variable is not None else None
+
+    def braces(self, node: Node) -> list[Word] | None:
+        """Return the words of ``torch{vision,audio}``; None if there are no braces."""
+        parts = node.children
+        texts = [self.text[one.start_byte : one.end_byte] for one in parts]
+        if "{" not in texts or "}" not in texts:
+            return None
+        first, last = texts.index("{"), len(texts) - 1 - texts[::-1].index("}")
+        inner = self.text[parts[first].end_byte : parts[last].start_byte]
+        if "," not in inner or re.search(r"[{}$'\"\\]", inner) or last <= first:
+            return None
+        head = [atom for one in parts[:first] for atom in self.atoms(one, 1)]
+        tail = [atom for one in parts[last + 1 :] for atom in self.atoms(one, 1)]
+        span = self.source.span(node.start_byte, node.end_byte)
+        found: list[Word] = []
+        at = parts[first].end_byte
+        for piece in inner.split(","):
+            cut = self.source.cut(at, at + len(piece))
+            # The parts around the braces stand for several words: none of them is edited.
+            found.append(
+                tuple(
+                    atom._replace(plain=False, home=None, start=span.start, end=span.end)
+                    for atom in (*head, *cut, *tail)
+                )
+            )
+            at += len(piece) + 1
+        return found
+
+    def atoms(self, node: Node, depth: int) -> Word:
+        """Return the value of a node as atoms."""
+        if depth > _DEEPEST:
+            return (self.stand_in("nested", node),)
+        start, end = node.start_byte, node.end_byte
+        kind = node.type
+        if kind in (
+            "word",
+            "number",
+            "string_content",
+            "variable_name",
+            "regex",
+            "extglob_pattern",
+        ):
+            if kind == "number" and node.named_children:
+                return (self.stand_in("number", node),)
+            return self.unescaped(start, end, quoted=kind == "string_content")
+        if kind == "raw_string":
+            return self.source.cut(start + 1, end - 1)
+        if kind == "string":
+            return self.between(node, start + 1, end - 1, depth, quoted=True)
+        if kind in ("concatenation", "command_name"):
+            return self.between(node, start, end, depth, quoted=False)
+        if kind == "simple_expansion":
+            return self.variable(self.text[start + 1 : end], node)
+        if kind == "expansion":
+            return self.expansion(node, depth)
+        if kind == "translated_string":
+            return self.between(node, start + 2, end - 1, depth, quoted=True)
+        if not node.is_named:
+            return self.source.cut(start, end)
+        return (self.stand_in(self.text[start:end][:20] if kind == "ERROR" else kind, node),)
+
+    def between(self, node: Node, start: int, end: int, depth: int, *, quoted: bool) -> Word:
+        """Return the atoms of a node's children, and of the text between them."""
+        found: list[Atom] = []
+        at = start
+        for child in node.children:
+            if child.start_byte < at or child.end_byte > end:
+                continue
+            if child.start_byte > at:
+                found += self.unescaped(at, child.start_byte, quoted=quoted)
+            found += self.atoms(child, depth + 1)
+            at = child.end_byte
+        if at < end:
+            found += self.unescaped(at, end, quoted=quoted)
+        return tuple(found)
+
+    def unescaped(self, start: int, end: int, *, quoted: bool) -> Word:
+        """Return text without the backslashes that the shell takes away."""
+        text = self.text
+        if text.find("\\", start, end) < 0:
+            return self.source.cut(start, end)
+        found: list[Atom] = []
+        at = begin = start
+        while at < end:
+            if text[at] != "\\" or at + 1 >= end:
+                at += 1
+                continue
+            following = text[at + 1]
+            if following == "\n":
+                found += self.source.cut(begin, at)
+                at = begin = at + 2
+            elif not quoted or following in '"$`\\':
+                found += self.source.cut(begin, at)
+                begin, at = at + 1, at + 2
+            else:
+                at += 2
+        found += self.source.cut(begin, end)
+        return tuple(found)
+
+    def stand_in(self, name: str, node: Node) -> Atom:
+        """Return the atom of a value that cannot be known."""
+        return unknown(name, *self.source.span(node.start_byte, node.end_byte))
+
+    def variable(self, name: str, node: Node) -> Word:
+        """Return the value of a variable where a node uses it."""
+        have = self.variables.get(name)
+        if have is None or len(have.words) != 1:
+            return (self.stand_in(name, node),)
+        span = self.source.span(node.start_byte, node.end_byte)
+        return tuple(atom.used_at(*span, name) for atom in have.words[0])
+
+    def expansion(self, node: Node, depth: int) -> Word:
+        """Return the value of ``${…}``."""
+        start, end = node.start_byte + 2, node.end_byte - 1
+        text = self.text[start:end]
+        match = _NAME.match(text)
+        if match is None:
+            return (self.stand_in(text, node),)
+        name, rest = match[0], text[match.end() :]
+        if not rest:
+            return self.variable(name, node)
+        have = self.variables.get(name)
+        operator = _OPERATOR.match(rest)
+        if operator is not None:
+            return self.with_default(node, name, operator[0], start + match.end(), end, depth)
+        if have is None or len(have.words) != 1 or not is_known(have.words[0]):
+            return (self.stand_in(name, node),)
+        value = _changed(text_of(have.words[0]), rest)
+        if value is None:
+            return (self.stand_in(name, node),)
+        span = self.source.span(node.start_byte, node.end_byte)
+        return (Atom(value, span.start, span.end, False, None, name),)
+
+    def with_default(
+        self, node: Node, name: str, operator: str, at: int, end: int, depth: int
+    ) -> Word:
+        """Return the value of ``${NAME:-default}`` and its like."""
+        have = self.variables.get(name)
+        is_set = have is not None and (
+            not operator.startswith(":") or any(text_of(word) for word in have.words)
+        )
+        kind = operator[-1]
+        if kind == "+":
+            is_set = not is_set
+        elif kind == "?":
+            return self.variable(name, node)
+        if is_set:
+            return () if kind == "+" else self.variable(name, node)
+        begin = at + len(operator)
+        inner = [child for child in node.children if child.start_byte >= begin]
+        found: list[Atom] = []
+        where = begin
+        for child in inner:
+            if child.end_byte > end or child.start_byte < where:
+                continue
+            if child.start_byte > where:
+                found += self.source.cut(where, child.start_byte)
+            found += self.atoms(child, depth + 1)
+            where = child.end_byte
+        if where < end:
+            found += self.source.cut(where, end)
+        if kind == "=":
+            self.variables[name] = Variable((tuple(found),))
+        span = self.source.span(node.start_byte, node.end_byte)
+        return tuple(atom.used_at(*span, name) for atom in found)
+
+
+def _changed(value: str, rest: str) -> str | None:
+    """Return what ``//a/b``, ``%.*``, ``%%.*`` and ``#v`` make of a value; None: not followed."""
+    replace = _REPLACE.fullmatch(rest)
+    if replace is not None:
+        count = -1 if replace[1] == "//" else 1
+        return value.replace(replace[2], replace[3], count)
+    if rest in ("//.", "//./"):
+        return value.replace(".", "")
+    if rest in ("%.*", "%%.*"):
+        head, dot, _ = value.partition(".") if rest == "%%.*" else value.rpartition(".")
+        return head if dot else value
+    if re.fullmatch(r"##?[A-Za-z0-9._-]+", rest):
+        return value.removeprefix(rest.lstrip("#"))
+    if re.fullmatch(r"%%?[A-Za-z0-9._-]+", rest):
+        return value.removesuffix(rest.lstrip("%"))
+    return None
+
+
+def _split(atoms: Word) -> list[Word]:
+    """Return the words that blanks in the values of variables make."""
+    found: list[Word] = []
+    current: list[Atom] = []
+    for atom in atoms:
+        at = 0
+        for match in re.finditer(r"\s+", atom.value):
+            if match.start() > at:
+                current.append(atom.cut(at, match.start()))
+            if current:
+                found.append(tuple(current))
+                current = []
+            at = match.end()
+        if at < len(atom.value):
+            current.append(atom.cut(at, len(atom.value)))
+    if current:
+        found.append(tuple(current))
+    return found
+
+
+def place(words: Sequence[Text]) -> Span:
+    """Return from the first to the last of some words."""
+    return span_of(tuple(Atom("", *word.span, False) for word in words))
