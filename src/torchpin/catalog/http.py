@@ -67,7 +67,7 @@ class Client:
         for _ in range(REDIRECTS + 1):
             self._budget.check()
             if self._watch is None:
-                self._watch = threading.Timer(self._budget.remaining(), self._cut)
+                self._watch = threading.Timer(self._budget.remaining(), self.cut)
                 self._watch.daemon = True
                 self._watch.start()
             self._sockets[:] = self._sockets[-8:]
@@ -102,8 +102,8 @@ class Client:
             raise InspectError("the server redirects from https to http")
         self.url = new
 
-    def _cut(self) -> None:
-        """End whatever still waits for bytes: run by the clock, in its own thread."""
+    def cut(self) -> None:
+        """End whatever still waits for bytes: run by the clock or whoever stops, in its thread."""
         for held in self._sockets:
             try:
                 socket.socket.shutdown(held, socket.SHUT_RDWR)

@@ -140,6 +140,10 @@ class RemoteFile:
                 start, end = first, max(last, end)
             self._hints.append((start, end))
 
+    def cut(self) -> None:
+        """End a read that another thread waits for."""
+        self._client.cut()
+
     def close(self) -> None:
         """End the connection and forget what was fetched."""
         self._hang_up()
@@ -298,7 +302,8 @@ class RemoteFile:
 def _pause(attempt: int, error: BaseException) -> float:
     """Return how many seconds to wait: as long as a busy server asks, within reason."""
     asked = error.after if isinstance(error, BusyError) else 0.0
-    return max(PAUSE * 2**attempt, min(asked, LONGEST_PAUSE))
+    usual = PAUSE * float(2**attempt)
+    return max(usual, min(asked, LONGEST_PAUSE))
 
 
 def _slow(error: BaseException) -> bool:

@@ -43,7 +43,9 @@ def _package(package: str, old: Catalog, new: Catalog) -> Iterator[tuple[str, st
     if channels:
         yield "channel", f"new channel {_names(channels)}"
     versions = [v for v in new.versions(package) if v not in old.versions(package)]
-    for version in versions:
+    if len(versions) > _ALL:
+        yield "version", f"{len(versions) - _ALL} new versions before {versions[-_ALL]}"
+    for version in versions[-_ALL:]:
         here = [b for b in after.values() if b.version == version]
         places = sorted({_place(b) for b in here}, key=lambda p: (p != "PyPI", p))
         yield "version", f"new version {version} on {_names(places) or 'PyPI (no wheels)'}"

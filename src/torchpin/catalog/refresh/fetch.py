@@ -60,6 +60,8 @@ class Fetched(NamedTuple):
     complete: bool
     """Whether the transfer is known to be complete."""
     code: int = 200
+    etag: str = ""
+    modified: str = ""
 
 
 class Fetcher:
@@ -87,7 +89,8 @@ class Fetcher:
         """Origin → when it wants to be asked again (monotonic)."""
         self._dead: dict[object, str] = {}
         self._alive: set[object] = set()
-        self._budgets: set[Budget] = set()
+        self._running: dict[int, Callable[[], None]] = {}
+        """What ends each running request."""
         self._stopped = False
 
     def page(self, url: str, accept: str) -> Fetched:
@@ -108,7 +111,7 @@ class Fetcher:
         def take(client: Client, answer: http.client.HTTPResponse) -> Fetched:
             if answer.status == 304 and kept is not None:
                 answer.close()
-                return Fetched("same", kept.body, kept.content_type, client.url, True)
+                return Fetched("same", kept.body, kept.content_type, client.url, True, 304)
             if answer.status in (403, 404, 410):
                 answer.close()
                 return Fetched("absent", b"", "", client.url, True, answer.status)
@@ -116,25 +119,27 @@ class Fetcher:
             body = self._body(answer, MOST_PAGE)
             same = kept is not None and kept.body == body
             told = answer.headers
-            fetched = Fetched(
-                "same" if same else "new", body, told.get("Content-Type", ""), client.url, complete
+            return Fetched(
+                "same" if same else "new",
+                body,
+                told.get("Content-Type", ""),
+                client.url,
+                complete,
+                200,
+                told.get("ETag", ""),
+                told.get("Last-Modified", ""),
             )
-            validators[:] = [told.get("ETag", ""), told.get("Last-Modified", "")]
-            return fetched
 
-        validators: list[str] = []
-        found = self._patiently(url, headers, take)
-        if validators:
-            self.keep(key, found, *validators)
-        return found
+        return self._patiently(url, headers, take)
 
-    def keep(self, key: str, page: Fetched, etag: str, modified: str) -> None:
-        """Keep a page for the next refresh."""
-        self.cache.keep_page(key, Stored(page.body, page.content_type, etag, modified, self.today))
-
-    def kept(self, url: str, accept: str) -> Stored | None:
-        """Return the page that an earlier refresh kept."""
-        return self.cache.page(f"{accept} {split_login(url)[0]}")
+    def keep(self, url: str, accept: str, page: Fetched) -> None:
+        """Keep a page for the next refresh: one that was read and believed."""
+        if page.status == "absent" or page.code == 304:
+            return
+        key = f"{accept} {split_login(url)[0]}"
+        self.cache.keep_page(
+            key, Stored(page.body, page.content_type, page.etag, page.modified, self.today)
+        )
 
     def small(self, url: str) -> bytes | None:
         """Return a small file, None if the server has none.
@@ -158,16 +163,17 @@ class Fetcher:
             InspectError: it cannot be read.
         """
         self._enter(url)
-        self._budgets.add(budget)
-        return RemoteFile(url, budget, idle=self.idle, progress=self._advance)
+        file = RemoteFile(url, budget, idle=self.idle, progress=self._advance)
+        self._running[id(file)] = file.cut
+        return file
 
-    def done(self, file: RemoteFile, budget: Budget) -> None:
+    def done(self, file: RemoteFile) -> None:
         """Close a wheel."""
+        self._running.pop(id(file), None)
         file.close()
         with self._lock:
             self.requests += file.requests
             self.wheels += 1
-            self._budgets.discard(budget)
 
     def each(
         self, work: Callable[[Item], Result], items: Sequence[Item]
@@ -198,8 +204,8 @@ class Fetcher:
     def _stop(self) -> None:
         """End what runs in other threads within a moment."""
         self._stopped = True
-        for budget in list(self._budgets):
-            budget.until = 0.0
+        for cut in list(self._running.values()):
+            cut()
 
     def _advance(self, count: int) -> None:
         with self._lock:
@@ -231,8 +237,8 @@ class Fetcher:
     ) -> Result:
         place = origin(split_login(url)[0])
         budget = Budget(PAGE_SECONDS)
-        self._budgets.add(budget)
         client = Client(url, budget, self.idle)
+        self._running[id(client)] = client.cut
         start = client.url
         try:
             for attempt in range(1, TRIES + 1):
@@ -260,8 +266,8 @@ class Fetcher:
                 time.sleep(min(pause, budget.remaining()))
             raise InspectError("no answer")
         finally:
+            self._running.pop(id(client), None)
             client.close()
-            self._budgets.discard(budget)
 
     def _refuse(self, answer: http.client.HTTPResponse) -> None:
         """Raise for a status that is neither content nor its absence."""

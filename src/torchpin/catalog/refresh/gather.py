@@ -163,6 +163,7 @@ class Gathered:
             self._take(want, page)
         elif not page.links and not page.files:
             raise PageError("the page lists nothing")
+        self._fetcher.keep(want.url, accept, got)
         self.answered += 1
         self.unchanged += got.status == "same"
         return page

@@ -107,7 +107,7 @@ def read_wheel(fetcher: Fetcher, file: File, *, device: bool) -> Reading:
             libraries,
         )
     finally:
-        fetcher.done(source, budget)
+        fetcher.done(source)
 
 
 def _torchs_own(path: str) -> bool:

@@ -97,9 +97,8 @@ def refresh(settings: Settings, watch: Watch | None = None) -> Result:
     failed = [*gathered.failed, *reader.failed]
     if not gathered.answered:
         return _result(None, before, (), failed, gathered, reader, fetcher, started)
-    after = _headed(after, before, day)
-    files = render(after)
-    _check(files)
+    after, files, unsound = _sound(_headed(after, before, day), before)
+    failed += unsound
     with tempfile.TemporaryDirectory(prefix="torchpin-refresh-") as staged:
         write_folder(staged, files)
         found_changes = changes(Catalog(folder), Catalog(staged))
@@ -228,20 +227,45 @@ def _headed(state: State, before: State, day: str) -> State:
     return state._replace(head=head)
 
 
-def _check(files: dict[str, str]) -> None:
-    """Refuse a catalog that is not sound.
+def _sound(after: State, before: State) -> tuple[State, dict[str, str], list[Failed]]:
+    """Return the catalog and its files; packages of which no catalog can hold the new data stay.
 
     Raises:
-        CatalogError: see above.
+        CatalogError: it is not sound for another reason.
     """
     from torchpin.catalog.schema import check_files
 
-    problems = check_files({name: text.encode() for name, text in files.items()})
-    if problems:
-        raise CatalogError(
-            f"the indexes say what no catalog can hold: {problems[0]}; the old catalog stays",
-            hint=f"and {len(problems) - 1} more" if len(problems) > 1 else "",
-        )
+    failed: list[Failed] = []
+    while True:
+        files = render(after)
+        problems = check_files({name: text.encode() for name, text in files.items()})
+        if not problems:
+            return after, files, failed
+        wrong = {
+            problem.file.partition("-")[2].removesuffix(".json"): str(problem)
+            for problem in reversed(problems)
+        }
+        wrong = {name: text for name, text in wrong.items() if name in after.parts}
+        if not wrong or any(after.parts[n] == before.parts.get(n) for n in wrong):
+            raise CatalogError(
+                f"the indexes say what no catalog can hold: {problems[0]}; the old catalog stays"
+            )
+        parts = dict(after.parts)
+        newest = dict(after.head["newest"])
+        for name, text in wrong.items():
+            failed.append(Failed(name, f"what its pages say is odd ({text})", _as_of(before)))
+            parts.pop(name)
+            newest.pop(name, None)
+            if name in before.parts:
+                parts[name] = before.parts[name]
+                newest[name] = before.head["newest"].get(name, "")
+        head = after.head | {"newest": newest}
+        ordered = {name: parts[name] for name in sorted(parts)}
+        after = after._replace(head=head, parts=ordered)
+
+
+def _as_of(state: State) -> str:
+    return str(state.head["date"])
 
 
 def _name(files: dict[str, str]) -> str:
