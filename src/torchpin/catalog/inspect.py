@@ -122,7 +122,7 @@ def inspect_open(
     try:
         return _read(source, shown, budget, everything=everything, only=only, step=step)
     except InspectError as error:
-        raise InspectError(printable(error.message), path=shown, hint=error.hint) from error
+        raise type(error)(printable(error.message), path=shown, hint=error.hint) from error
     except RecursionError as error:
         raise InspectError("is nested too deeply", path=shown) from error
 

@@ -47,7 +47,7 @@ from torchpin.evidence import ORDER
 
 FORMAT = 1
 """What ``catalog.json`` says of the shape of all files."""
-UNHASHED = ("catalog.json", "drivers.json")
+UNHASHED = ("catalog.json", "drivers.json", "internals.json")
 """Files that the digest of ``catalog.json`` does not cover."""
 
 EVIDENCE = one_of(*ORDER)
@@ -131,7 +131,7 @@ def builds_shape(sources: int, kernels: int) -> Shape:
                 columns(
                     {
                         "version": VERSION,
-                        "channel": either(one_of("*"), CHANNEL),
+                        "channel": either(one_of("*", "pypi"), CHANNEL),
                         "platform": either(one_of("*"), PLATFORM),
                         "exists": one_of(False, None),
                         "evidence": EVIDENCE,
@@ -141,7 +141,18 @@ def builds_shape(sources: int, kernels: int) -> Shape:
             ),
             "sources": rows(SOME),
         },
-        {"sdists": rows(VERSION)},
+        {
+            "sdists": rows(VERSION),
+            "pages": rows(
+                columns(
+                    {
+                        "channel": either(one_of("pypi"), CHANNEL),
+                        "date": DATE,
+                        "newest": either(one_of(""), VERSION),
+                    }
+                )
+            ),
+        },
     )
 
 
@@ -176,6 +187,36 @@ PINS = table(
         )
     }
 )
+INTERNALS = table(
+    {
+        "torch": rows(
+            columns(
+                {
+                    "version": VERSION,
+                    "platform": PLATFORM,
+                    "channel": CHANNEL,
+                    "brings": COUNT,
+                    "evidence": EVIDENCE,
+                    "source": COUNT,
+                }
+            )
+        ),
+        "brings": rows(columns({"specifiers": TEXT, "versions": mapping(NAME, VERSION)})),
+        "wheels": rows(
+            columns(
+                {
+                    "package": NAME,
+                    "version": VERSION,
+                    "platform": PLATFORM,
+                    "libraries": rows(columns({"name": SOME, "list": COUNT})),
+                    "source": COUNT,
+                }
+            )
+        ),
+        "lists": rows(columns({"sass": words(SASS), "ptx": words(SASS)})),
+        "sources": rows(SOME),
+    }
+)
 HEALTH = table(
     {
         "health": rows(
@@ -205,7 +246,14 @@ HEAD = table(
         "newest": mapping(NAME, either(one_of(""), VERSION), least=1),
         "builds": mapping(NAME, COUNT, least=1),
     },
-    {"measured": mapping(SOME, DATE), "measured_sha256": SHA256},
+    {
+        "measured": mapping(SOME, DATE),
+        "measured_sha256": SHA256,
+        "pinned": rows(NAME),
+        "base": either(one_of(""), SHA256),
+        "refreshed": DATE,
+        "tool": SOME,
+    },
 )
 _SOURCES = {"evidence": EVIDENCE, "sources": rows(SOME, least=1)}
 DRIVERS: Mapping[str, Shape] = {
@@ -271,6 +319,7 @@ def check_file(name: str, data: Any) -> list[Problem]:
         "catalog.json": HEAD,
         "partners.json": PARTNERS,
         "pins.json": PINS,
+        "internals.json": INTERNALS,
         "health.json": HEALTH,
     }
     shape = HASHES if name.startswith("hashes-") else shapes.get(name)
