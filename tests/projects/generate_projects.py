@@ -65,13 +65,15 @@ REQUIRED = (
     "sys_platform == 'darwin' and platform_machine == 'arm64'",
     "sys_platform == 'win32'",
 )
+DATES = ("2026-04-10T00:00:00Z", "2026-07-10", "2025-09-15T00:00:00Z", "2026-09-20T12:00:00+02:00")
+WRONG_KEY = "no-such-key"
 OTHER = "plain-helper"
 """A package outside the family that suits every Python."""
 EXTRAS = ("cpu", "cu126", "cu130", "gpu", "vision")
 GROUPS = ("dev", "gpu", "test")
 KINDS = (
     "sources", "markers", "conflicts", "undeclared", "unscoped", "pythons", "environments",
-    "limits",
+    "limits", "settings", "beside", "selves", "workspaces",
 )  # fmt: skip
 """What a case dwells on; everything else is in it now and then."""
 
@@ -82,6 +84,22 @@ class ProjectCase(NamedTuple):
     text: str
     """``pyproject.toml``; ``$B`` stands for the address of the stub."""
     kind: str = ""
+    beside: str | None = None
+    """``uv.toml``."""
+    members: tuple[tuple[str, str], ...] = ()
+    """Members of the workspace: name and ``pyproject.toml``."""
+
+    @property
+    def pythons(self) -> bool:
+        """Whether any member says for which Pythons it is."""
+        return any(re.search(r"^requires-python", text, re.M) for _, text in self.files)
+
+    @property
+    def files(self) -> tuple[tuple[str, str], ...]:
+        """Path and text of every file, the project's own first."""
+        beside = () if self.beside is None else (("uv.toml", self.beside),)
+        below = ((f"packages/{name}/pyproject.toml", text) for name, text in self.members)
+        return (("pyproject.toml", self.text), *beside, *below)
 
 
 def case_of(seed: int, number: int, pythons: tuple[str, ...] = PYTHONS) -> ProjectCase:
@@ -92,6 +110,8 @@ def case_of(seed: int, number: int, pythons: tuple[str, ...] = PYTHONS) -> Proje
 class _Writer:
     def __init__(self, rng: random.Random, number: int, pythons: tuple[str, ...]) -> None:
         self.rng = rng
+        self.name = "app"
+        self.python = ""
         self.kind = KINDS[number % len(KINDS)]
         self.pythons = pythons
         self.indexes: dict[str, bool] = {}
@@ -211,13 +231,120 @@ class _Writer:
                 out += f"{key} = [{', '.join(_quoted(text) for text in texts)}]\n"
         return out
 
+    def settings(self, *, sharp: bool = True) -> str:
+        """Return keys of ``uv.toml`` or ``[tool.uv]`` that are settings."""
+        rng, out = self.rng, ""
+        choice = rng.random()
+        if choice < 0.35:
+            out += f'resolution = "{rng.choice(["lowest", "lowest-direct", "lowest-direct"])}"\n'
+        elif choice < 0.5:
+            out += f'exclude-newer = "{rng.choice(DATES)}"\n'
+        elif choice < 0.58:
+            out += f'exclude-newer-package = {{ torch = "{rng.choice(DATES)}" }}\n'
+        elif choice < 0.62:
+            out += f'prerelease = "{rng.choice(["allow", "disallow", "explicit"])}"\n'
+        elif choice < 0.66:
+            out += rng.choice(["no-build = true\n", 'no-build-package = ["torch"]\n'])
+        elif choice < 0.68:
+            out += rng.choice(["no-index = true\n", 'no-binary-package = ["torch"]\n'])
+        elif choice < 0.75:
+            out += rng.choice(["no-sources = true\n", 'no-sources-package = ["torch"]\n'])
+        elif choice < 0.85:
+            out += self.metadata()
+        elif choice < 0.9 and sharp:
+            out += rng.choice([f"{WRONG_KEY} = 1\n", 'index-strategy = "best"\n'])
+        elif choice < 0.95:
+            names = ["unsafe-best-match", "unsafe-first-match", "unsafe-any-match", "first-index"]
+            out += f'index-strategy = "{rng.choice(names)}"\n'
+        return out
+
+    def metadata(self) -> str:
+        rng = self.rng
+        name = rng.choice(["torchvision", "torchvision", "torchaudio", OTHER])
+        version = rng.choice(["", "", ', version = "0.28.0"', ', version = "0.29.0"'])
+        version = version if name == "torchvision" else ""
+        texts = rng.choice(
+            [[], ["torch"], ["torch<2.14"], ["torch>=2.9 ; sys_platform == 'linux'"], [OTHER]]
+        )
+        requires = ", ".join(_quoted(text) for text in texts if text != name)
+        one = f'{{ name = "{name}"{version}, requires-dist = [{requires}] }}'
+        return f"dependency-metadata = [{one}]\n"
+
+    def belongings(self, groups: list[str]) -> str:
+        """Return keys of ``[tool.uv]`` that belong to the project."""
+        rng, out = self.rng, ""
+        choice = rng.random()
+        if choice < 0.3:
+            names = rng.sample(FAMILY, rng.choice([1, 1, 2]))
+            out += _list("exclude-dependencies", names)
+        elif choice < 0.45:
+            scoped = '{ package = { name = "torchvision" }, dependencies = ["torch"] }'
+            out += f"exclude-dependencies = [{scoped}]\n"
+        elif choice < 0.6:
+            text = rng.choice(["torch<2.12", "torch>=2.9", "torch ; sys_platform == 'linux'"])
+            scoped = f'{{ package = {{ name = "torchvision" }}, dependencies = ["{text}"] }}'
+            out += f"override-dependencies = [{scoped}]\n"
+        elif choice < 0.8 and groups:
+            python = rng.choice([">=3.11", ">=3.12", ">=3.11,<3.14"])
+            out += f'dependency-groups = {{ {groups[-1]} = {{ requires-python = "{python}" }} }}\n'
+        elif choice < 0.9:
+            out += '[tool.uv.pip]\nresolution = "lowest"\ntorch-backend = "cpu"\n'
+        return out
+
+    def selves(self, extras: list[str], groups: list[str]) -> tuple[list[str], list[str]]:
+        """Return what an extra and a group ask of the project itself."""
+        rng = self.rng
+        other = rng.choice(extras)
+        marker = rng.choice(["", "", " ; sys_platform == 'linux'"])
+        mine = [f"{self.name}[{other}]{marker}"]
+        return (mine if rng.random() < 0.7 else []), (mine if groups else [])
+
     def case(self) -> ProjectCase:
         rng = self.rng
-        lines = ['[project]\nname = "app"\nversion = "0"\n']
+        members: list[tuple[str, str]] = []
+        root = ""
+        if self.kind == "workspaces":
+            for name in ("lib", "tool")[: rng.choice([1, 1, 2])]:
+                members.append((name, self.member(name)))
+            root = '[tool.uv.workspace]\nmembers = ["packages/*"]\n'
+            self.name, self.indexes = "app", {}
+        text = self.project(members) + root
+        beside = None
+        if self.kind == "beside":
+            beside = self.settings(sharp=False)
+            if rng.random() < 0.7:
+                name, explicit = self.channel(), rng.random() < 0.3
+                beside += f'[[index]]\nname = "{name}"\nurl = "$B/whl/{name}"\n'
+                beside += "explicit = true\n" if explicit else ""
+        return ProjectCase(text, self.kind, beside, tuple(members))
+
+    def member(self, name: str) -> str:
+        self.name, self.indexes = name, {}
+        return self.project([])
+
+    def project(self, members: list[tuple[str, str]]) -> str:
+        rng = self.rng
+        lines = [f'[project]\nname = "{self.name}"\nversion = "0"\n']
         if rng.random() < 0.95:
-            lines.append(f'requires-python = "{rng.choice(self.pythons)}"\n')
+            python = rng.choice(self.pythons)
+            self.python = self.python or python
+            # Members that no Python suits together are an error; a few are enough.
+            python = self.python if rng.random() < 0.8 else python
+            lines.append(f'requires-python = "{python}"\n')
         extras, groups = self.scopes()
+        if self.kind == "selves" and not extras:
+            extras = rng.sample(EXTRAS, rng.choice([1, 2, 2]))
+        if self.kind == "selves" and not groups and rng.random() < 0.6:
+            groups = rng.sample(GROUPS, 1)
         base = self.requirements() if rng.random() < 0.8 or not (extras or groups) else []
+        below = ""
+        for name, text in members:
+            if rng.random() < 0.6:
+                names = re.search(r"optional-dependencies\]\n(\w+)", text)
+                wanted = f"[{names[1]}]" if names and rng.random() < 0.6 else ""
+                base.append(name + wanted)
+                below += f"{name} = {{ workspace = true }}\n"
+        own, grouped = self.selves(extras, groups) if self.kind == "selves" else ([], [])
         lines.append(_list("dependencies", base))
         parts: dict[tuple[str, str], list[str]] = {}
         if extras:
@@ -225,17 +352,23 @@ class _Writer:
             for extra in extras:
                 texts = parts["extra", extra] = self.requirements(0.4)
                 if extra == "vision" and len(extras) > 1 and rng.random() < 0.5:
-                    texts = [f"app[{next(e for e in extras if e != extra)}]"]
+                    texts = [f"{self.name}[{next(e for e in extras if e != extra)}]"]
                 lines.append(_list(extra, texts))
+            if own:
+                lines.append(_list("all", own))
         if groups:
             lines.append("[dependency-groups]\n")
             for at, group in enumerate(groups):
                 parts["group", group] = self.requirements(0.4)
-                text = _list(group, parts["group", group])
+                text = _list(group, [*parts["group", group], *(grouped if at == 0 else [])])
                 if at and rng.random() < 0.3:
                     text = text.replace("[", f'[{{ include-group = "{groups[0]}" }}, ', 1)
                 lines.append(text)
         sources = self.sources(parts) if self.chance(0.7, "sources", "unscoped") else ""
+        if below:
+            sources = (sources or "[tool.uv.sources]\n") + below
+        if own and rng.random() < 0.2:
+            extras = [*extras, "all"]
         uv = self.conflicts(extras, groups) + self.limits()
         if self.chance(0.08, "environments"):
             if rng.random() < 0.55:
@@ -248,17 +381,24 @@ class _Writer:
             uv += _list("default-groups", rng.sample(groups, 1))
         if self.kind == "unscoped" and rng.random() < 0.3:
             uv += f'index-strategy = "{rng.choice(["unsafe-best-match", "unsafe-first-match"])}"\n'
-        if self.kind == "unscoped" and rng.random() < 0.4:
+        if self.kind in ("unscoped", "beside") and rng.random() < 0.4:
             self.channel()
+        if self.chance(0.03, "settings"):
+            more = self.settings()
+            uv += "" if more.partition(" = ")[0] in uv else more
+        if self.chance(0.02, "settings") and rng.random() < 0.5:
+            more = self.belongings(groups)
+            uv += "" if more.partition(" = ")[0] in uv else more
         lines.append("[tool.uv]\n" + uv + sources)
-        default = rng.random() < 0.04 and OTHER not in "".join(lines)
+        known = "".join([*lines, *(text for _, text in members)])
+        default = rng.random() < 0.04 and OTHER not in known
         for at, (name, explicit) in enumerate(self.indexes.items()):
             lines.append(f'[[tool.uv.index]]\nname = "{name}"\nurl = "$B/whl/{name}"\n')
             if default and at == len(self.indexes) - 1:
                 lines.append("default = true\n")
             elif explicit:
                 lines.append("explicit = true\n")
-        return ProjectCase("".join(lines), self.kind)
+        return "".join(lines)
 
 
 def _quoted(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -29,10 +30,10 @@ from tests.clients.runners import (
 )
 from tests.clients.stub_facts import FAMILY, PYPI
 from tests.clients.stub_server import Address
-from tests.projects.generate_projects import PYTHONS, ProjectCase
-from tests.projects.uv_lock_walk import installed, parse
+from tests.projects.generate_projects import PYTHONS, WRONG_KEY, ProjectCase
+from tests.projects.uv_lock_walk import clashing, parse, walked
 
-from torchpin.documents.pyproject import read_pyproject
+from torchpin.documents.pyproject import read_pyproject, read_uv_toml
 from torchpin.fleet.model import NodeGroup, Python, Target
 from torchpin.select.model import Install, SelectedSet
 from torchpin.select.projects import project_installs
@@ -81,7 +82,8 @@ class Compared(NamedTuple):
     @property
     def text(self) -> str:
         """The case and the first differences, to read and to keep."""
-        lines = [self.case.text, f"uv: {'locks' if self.locked else self.log.strip()[-900:]}"]
+        lines = [*(f"# {path}\n{text}" for path, text in self.case.files)]
+        lines.append(f"uv: {'locks' if self.locked else self.log.strip()[-900:]}")
         for one in self.differences[:3]:
             where = f"{one.install}, {one.where.platform}, {one.where.python}"
             lines += [f"{where}:", f"  predicted {one.predicted}", f"  uv        {one.said}"]
@@ -112,12 +114,16 @@ class UvLock:
     def run(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a project command of uv in a folder with a ``pyproject.toml``."""
         text = (folder / "pyproject.toml").read_text("utf-8")
+        beside = folder / "uv.toml"
+        settings = beside.read_text("utf-8") if beside.exists() else text
         environment = clean_environment()
         del environment["UV_NO_CONFIG"]
         environment["UV_CACHE_DIR"] = self._cache.name
-        if "default = true" not in text and "index-url" not in text:
+        if WRONG_KEY in settings or not re.search(r"^(default = true|index-url)", settings, re.M):
             environment["UV_DEFAULT_INDEX"] = self.stub.pypi
-        command = [self.binary, *arguments, "--no-progress", "--python", interpreter_for(text)]
+        texts = [text, *(p.read_text("utf-8") for p in folder.glob("packages/*/pyproject.toml"))]
+        python = interpreter_for("\n".join(texts))
+        command = [self.binary, *arguments, "--no-progress", "--python", python]
         return subprocess.run(
             command,
             cwd=folder,
@@ -153,10 +159,7 @@ def interpreters() -> tuple[tuple[str, str], ...]:
 
 def interpreter_for(text: str) -> str:
     """Return an interpreter that a project admits; uv refuses to lock without one."""
-    wanted = ""
-    for line in text.splitlines():
-        if line.startswith("requires-python"):
-            wanted = line.split("=", 1)[1].strip().strip('"')
+    wanted = ",".join(re.findall(r'^requires-python = "([^"]*)"', text, re.M))
     for version, path in interpreters():
         if SpecifierSet(wanted).contains(version, prereleases=True):
             return path
@@ -248,8 +251,9 @@ class ProjectOracle:
         """Return the lock that uv makes of a case (None if it stops), and its messages."""
         with tempfile.TemporaryDirectory(dir=self.folder) as name:
             folder = Path(name)
-            text = case.text.replace("$B", self.stub.base)
-            (folder / "pyproject.toml").write_text(text, "utf-8")
+            for path, text in case.files:
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / path).write_text(text.replace("$B", self.stub.base), "utf-8")
             done = self.uv.run(folder, "lock")
             if done.returncode != 0:
                 return None, done.stderr
@@ -257,10 +261,22 @@ class ProjectOracle:
 
     def installs(self, case: ProjectCase) -> tuple[Install, ...]:
         """Return the ways in of a case."""
-        text = case.text.replace("$B", self.stub.base)
-        document = read_pyproject("pyproject.toml", text.encode())
-        assert not document.problems, document.problems
-        ways = project_installs(document, lock=None, client="uv")
+        found = [
+            (read_uv_toml if path == "uv.toml" else read_pyproject)(
+                path, text.replace("$B", self.stub.base).encode()
+            )
+            for path, text in case.files
+        ]
+        for one in found:
+            assert all(p.code == "misplaced" for p in one.problems), one.problems
+        document, rest = found[0], found[1:]
+        ways = project_installs(
+            document,
+            lock=None,
+            client="uv",
+            siblings=tuple(one for one in rest if one.kind == "pyproject"),
+            settings=next((one for one in rest if one.kind == "uv.toml"), None),
+        )
         project = document.project
         assert project is not None
         if len(project.extras) > 1:
@@ -294,7 +310,7 @@ class ProjectOracle:
         for install in self.installs(case):
             for platform, python in product(PLATFORMS, MINORS):
                 where = Where(python, platform, GLIBC, MACOS)
-                if "requires-python" not in case.text and python != running:
+                if not case.pythons and python != running:
                     continue  # uv takes the Python that runs it
                 chosen = select(install, target_of(where), self.facts)
                 predicted = self.predicted(chosen)
@@ -314,15 +330,12 @@ class ProjectOracle:
 
     def said(self, data: dict[str, Any], install: Install, where: Where) -> Said:
         """Return what the lock installs in an environment."""
-        active = {("extra", e) for e in install.extras} | {("group", g) for g in install.groups}
-        for members in data.get("conflicts", []):
-            found = {(k, m[k]) for m in members for k in ("extra", "group") if k in m}
-            if len(found & active) > 1:
-                return "conflict"
-        found_ = installed(data, NAME, values_of(where), install.extras, install.groups)
+        found, active = walked(data, NAME, values_of(where), install.extras, install.groups)
+        if clashing(data, active):
+            return "conflict"
         return {
             name: Answer(placed.picked, any(fits(wheel, where) for wheel in placed.wheels))
-            for name, placed in found_.items()
+            for name, placed in found.items()
             if name in FAMILY
         }
 
@@ -351,8 +364,7 @@ def shrink(case: ProjectCase, fails: Callable[[ProjectCase], bool]) -> ProjectCa
     changed = True
     while changed:
         changed = False
-        for text in _smaller(case.text):
-            smaller = case._replace(text=text)
+        for smaller in _smaller_cases(case):
             try:
                 if fails(smaller):
                     case, changed = smaller, True
@@ -360,6 +372,23 @@ def shrink(case: ProjectCase, fails: Callable[[ProjectCase], bool]) -> ProjectCa
             except (AssertionError, KeyError):
                 continue
     return case
+
+
+def _smaller_cases(case: ProjectCase) -> Iterator[ProjectCase]:
+    for at, (name, _) in enumerate(case.members):
+        if name in case.text.replace("[tool.uv.workspace]", ""):
+            continue
+        yield case._replace(members=case.members[:at] + case.members[at + 1 :])
+    if case.beside is not None:
+        yield case._replace(beside=None)
+        for text in _smaller(case.beside):
+            yield case._replace(beside=text)
+    for text in _smaller(case.text):
+        yield case._replace(text=text)
+    for at, (name, whole) in enumerate(case.members):
+        for text in _smaller(whole):
+            members = (*case.members[:at], (name, text), *case.members[at + 1 :])
+            yield case._replace(members=members)
 
 
 def _smaller(text: str) -> Iterator[str]:

@@ -21,6 +21,10 @@ _EXTRA = re.compile(r"extra\s*(==|!=)\s*'([^']*)'")
 _TRUE, _FALSE = "python_version >= '0'", "python_version < '0'"
 
 
+Part = tuple[str, str, str]
+"""Project, ``extra`` or ``group``, name."""
+
+
 class Placed(NamedTuple):
     """A build in a lock."""
 
@@ -63,23 +67,62 @@ def installed(
     extras: Sequence[str],
     groups: Sequence[str],
 ) -> dict[str, Placed]:
-    """Return every package but the project that ``uv sync`` installs from a lock."""
+    """Return every package of an index that ``uv sync`` installs from a lock."""
+    return walked(lock, project, environment, extras, groups)[0]
+
+
+def walked(
+    lock: Mapping[str, Any],
+    project: str,
+    environment: Mapping[str, str],
+    extras: Sequence[str],
+    groups: Sequence[str],
+) -> tuple[dict[str, Placed], set[Part]]:
+    """Return every package of an index that ``uv sync`` installs from a lock, and the extras and
+    groups that it switches on: those asked for, and those that members and groups ask for."""
+    parts = {(project, "extra", one) for one in extras} | {(project, "group", g) for g in groups}
+    while True:
+        found, reached, twice = _walk(lock, project, environment, parts, groups)
+        if reached <= parts:
+            assert not twice or clashing(lock, parts), f"two builds of {twice}"
+            return found, parts
+        parts |= reached
+
+
+def clashing(lock: Mapping[str, Any], parts: set[Part]) -> bool:
+    """Return whether ``uv sync`` refuses to install these parts together."""
+    for members in lock.get("conflicts", []):
+        items = {(m["package"], k, m[k]) for m in members for k in ("extra", "group") if k in m}
+        if len(items & parts) > 1:
+            return True
+    return False
+
+
+def _walk(
+    lock: Mapping[str, Any],
+    project: str,
+    environment: Mapping[str, str],
+    parts: set[Part],
+    groups: Sequence[str],
+) -> tuple[dict[str, Placed], set[Part], set[str]]:
     packages: list[dict[str, Any]] = lock["package"]
-    enabled = frozenset(
-        [encoded(project, "extra", extra) for extra in extras]
-        + [encoded(project, "group", group) for group in groups]
-    )
+    enabled = frozenset(encoded(name, kind, part) for name, kind, part in parts)
     root = next(p for p in packages if p["name"] == project)
     edges: list[dict[str, Any]] = list(root.get("dependencies", []))
-    for extra in extras:
-        edges += root.get("optional-dependencies", {}).get(extra, [])
     for group in groups:
         edges += root.get("dev-dependencies", {}).get(group, [])
+    for name, kind, part in sorted(parts):
+        if name == project and kind == "extra":
+            edges += root.get("optional-dependencies", {}).get(part, [])
     found: dict[str, Placed] = {}
-    seen: set[tuple[str, str]] = set()
+    reached: set[Part] = set()
+    twice: set[str] = set()
+    seen: set[tuple[str, str, tuple[str, ...]]] = set()
     while edges:
         edge = edges.pop()
-        if not holds(edge.get("marker"), environment, enabled) or edge["name"] == project:
+        # uv asks whether the edge holds with the extras that it switches on itself.
+        own = {encoded(edge["name"], "extra", extra) for extra in edge.get("extra", ())}
+        if not holds(edge.get("marker"), environment, enabled | own):
             continue
         matching = [
             p
@@ -96,13 +139,21 @@ def installed(
             ]
         assert len(matching) == 1, (edge, matching)
         package = matching[0]
-        key = (package["name"], package["version"])
+        wanted = tuple(edge.get("extra", ()))
+        key = (package["name"], package.get("version", ""), wanted)
         if key in seen:
             continue
         seen.add(key)
-        home = home_of(package["source"].get("registry", ""))
+        edges += package.get("dependencies", []) if package is not root else []
+        for extra in wanted:
+            edges += package.get("optional-dependencies", {}).get(extra, [])
+        if "registry" not in package["source"]:
+            reached |= {(package["name"], "extra", extra) for extra in wanted}
+            continue
+        place = Picked(package["version"], home_of(package["source"]["registry"]))
         wheels = tuple(w["url"].rsplit("/", 1)[1] for w in package.get("wheels", []))
-        assert package["name"] not in found, f"two builds of {package['name']}"
-        found[package["name"]] = Placed(Picked(package["version"], home), wheels)
-        edges += package.get("dependencies", [])
-    return found
+        placed = Placed(place, wheels)
+        if found.get(package["name"], placed) != placed:
+            twice.add(package["name"])
+        found[package["name"]] = placed
+    return found, reached, twice

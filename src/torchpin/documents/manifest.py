@@ -52,6 +52,8 @@ class Manifest:
         self.requires_python: str | None = None
         self.requires_python_span: Span | None = None
         self.package = True
+        self.ignored = ""
+        self.uv_table = False
 
     def problem(self, message: str, span: Span, code: str = "shape") -> None:
         """Note something that the owning tool refuses."""
@@ -87,6 +89,10 @@ class Manifest:
     def setting(self, key: str, view: View) -> None:
         """Take in a single setting; lists are joined by commas."""
         self.settings.append(Setting(key, setting_text(view.value), view.entry))
+
+    def put(self, key: str, value: str, view: View) -> None:
+        """Take in a setting that the value of ``view`` amounts to."""
+        self.settings.append(Setting(key, value, view.entry))
 
     def requirement(self, view: View, scope: str, *, lenient: bool = False) -> None:
         """Take in one PEP 508 requirement, given as a string.

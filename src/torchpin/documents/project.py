@@ -130,6 +130,12 @@ class Project(NamedTuple):
     group_includes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Groups that hold others (``include-group``), with these, as written: the declarations of an
     included group stand in ``Document.declarations`` once, under the group's own name."""
+    ignored: str = ""
+    """Why uv passes over the settings of ``[tool.uv]`` (indexes, ``resolution`` …), but not over
+    what belongs to the project (sources, conflicts, constraints …); ``""`` if it does not."""
+    uv_table: bool = False
+    """The file has a ``[tool.uv]``, so that uv looks for settings no further (``uv.toml``: it is
+    one)."""
 
 
 class LockedWheel(NamedTuple):

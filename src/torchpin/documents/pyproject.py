@@ -10,7 +10,8 @@ from torchpin.documents.base import Document, Include, Problem, Span
 from torchpin.documents.manifest import Manifest
 from torchpin.documents.project import Project, Table
 from torchpin.documents.toml_view import Read, View, read_toml
-from torchpin.documents.uv_manifest import PROJECT_ONLY, read_uv
+from torchpin.documents.uv_keys import PROJECT_ONLY
+from torchpin.documents.uv_manifest import read_uv
 
 
 def read_pyproject(path: str, data: bytes) -> Document:
@@ -243,6 +244,8 @@ def _document(
         package=manifest.package,
         published=published,
         group_includes=tuple(manifest.group_includes),
+        ignored=manifest.ignored,
+        uv_table=manifest.uv_table,
     )
     return Document(
         path=path,

@@ -10,22 +10,13 @@ from torchpin.documents.manifest import Manifest
 from torchpin.documents.project import ConflictItem, ConflictSet, ProjectIndex, Source
 from torchpin.documents.requirement import canonical
 from torchpin.documents.toml_view import View
+from torchpin.documents.uv_keys import SOURCE_KNOWN, read_settings
 
-SETTINGS = (
-    "torch-backend", "index-strategy", "fork-strategy", "prerelease", "resolution", "no-sources",
-    "no-sources-package", "package", "managed", "no-index", "exclude-newer", "required-version",
-    "python-preference",
-)  # fmt: skip
 PIP_SETTINGS = (
     "torch-backend", "index-strategy", "fork-strategy", "prerelease", "resolution", "no-sources",
     "no-index", "exclude-newer", "python-platform", "python-version", "python", "extra", "group",
     "all-extras", "universal",
 )  # fmt: skip
-PROJECT_ONLY = (
-    "conflicts", "default-groups", "dependency-groups", "dev-dependencies", "environments",
-    "managed", "package", "required-environments", "sources", "workspace",
-)  # fmt: skip
-"""Keys that uv (0.13.9) refuses in a ``uv.toml``."""
 _PASSED_OVER = "uv warns and passes over the settings of this file"
 """What uv does where a setting has a wrong shape: it stops only at what belongs to the project
 (sources, indexes, conflicts, workspace, lists of requirements). Measured with uv 0.13.9."""
@@ -38,6 +29,7 @@ _SCOPES = (
 
 def read_uv(manifest: Manifest, uv: View) -> None:
     """Take in ``[tool.uv]``."""
+    manifest.uv_table = True
     for key, scope in _SCOPES:
         if key == "dev-dependencies" and uv.get(key) is not None:
             manifest.group("dev")
@@ -59,10 +51,7 @@ def read_uv(manifest: Manifest, uv: View) -> None:
             manifest.default_groups = ("*",)
         else:
             manifest.default_groups = tuple(v.value for v in uv.strings("default-groups"))
-    for key in SETTINGS:
-        view = uv.get(key)
-        if view is not None:
-            manifest.setting(f"uv.{key}", view)
+    read_settings(manifest, uv)
     package = uv.get("package")
     if package is not None:
         manifest.package = uv.flag("package")
@@ -77,8 +66,15 @@ def read_uv(manifest: Manifest, uv: View) -> None:
             if view is not None:
                 manifest.setting(f"uv.pip.{key}", view)
     if uv.path:
-        manifest.harmless(since, _PASSED_OVER)
+        _pass_over(manifest, since)
     manifest.indexes += indexes
+
+
+def _pass_over(manifest: Manifest, since: int) -> None:
+    """Mark the problems from number ``since`` on as such that uv only warns of."""
+    for one in manifest.problems[since:]:
+        manifest.ignored = manifest.ignored or one.message
+    manifest.harmless(since, _PASSED_OVER)
 
 
 def _read_sources(manifest: Manifest, uv: View) -> None:
@@ -94,6 +90,9 @@ def _read_sources(manifest: Manifest, uv: View) -> None:
 def _read_source(manifest: Manifest, name: str, view: View, key: Span, listed: bool) -> None:
     kind = value = ""
     value_span = None
+    for one in view.value:
+        if one not in SOURCE_KNOWN:
+            manifest.problem(f"uv stops: a source has no key {str(one)[:60]!r}", view.span)
     for one in ("index", "git", "url", "path"):
         found = view.string(one)
         if found is not None:
@@ -208,7 +207,7 @@ def _indexes(manifest: Manifest, table: View, scope: str) -> list[ProjectIndex]:
                 )
             )
     if table.path == "tool.uv":
-        manifest.harmless(since, _PASSED_OVER)
+        _pass_over(manifest, since)
     return [*named, *extra, *default, *links]
 
 
@@ -246,5 +245,7 @@ def _read_conflicts(manifest: Manifest, uv: View) -> None:
                     group.value if group else None,
                 )
             )
+        if len(items) == len(view.value) == 1:
+            view.wrong("an array of two extras or groups at least")
         if items:
             manifest.conflicts.append(ConflictSet(tuple(items), view.node.span))

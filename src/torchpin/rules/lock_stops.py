@@ -109,11 +109,10 @@ def conflict_of(way: Way, context: Context) -> str:
     if project is None or not project.sources:
         return ""
     from torchpin.select.grid import UnknownMarkerError
-    from torchpin.select.uv_needs import Needs, Refused
+    from torchpin.select.uv_needs import Refused, needs_of
 
-    siblings = tuple(one for one in way.install.siblings if one.project is not None)
     try:
-        needs = Needs(way.install.root, siblings, dict(way.private), default_python(way))
+        needs = needs_of(way.install, default_python(way))
         for unit in needs.units():
             needs.declared(unit)
     except Refused as refused:

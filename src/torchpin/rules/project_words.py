@@ -122,13 +122,13 @@ def read_needs(way: Way, context: Context) -> Needs | None:
     for root, siblings, known in _memory:
         if root is install.root and all(map(operator.is_, siblings, install.siblings)):
             return known
+    from torchpin.select import uv_needs
     from torchpin.select.grid import UnknownMarkerError
-    from torchpin.select.uv_needs import Needs, Refused
+    from torchpin.select.uv_needs import Refused
 
-    siblings = tuple(one for one in install.siblings if one.project is not None)
     needs: Needs | None = None
     try:
-        needs = Needs(install.root, siblings, dict(install.private), default_python(way))
+        needs = uv_needs.needs_of(install, default_python(way))
     except (UnknownMarkerError, Refused):
         needs = None
     _memory[:] = [(install.root, install.siblings, needs)]

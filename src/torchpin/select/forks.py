@@ -71,6 +71,9 @@ class Need(NamedTuple):
     accepts: Candidate | None = None
     """A companion whose METADATA is not known: what it accepts decides, not the specifier."""
 
+    via: tuple[Item, ...] = ()
+    """Extras through which an extra reaches it that must be enabled for it to count."""
+
     @property
     def part(self) -> Item | None:
         """The extra or group of the project that it is; None for packages and the base."""

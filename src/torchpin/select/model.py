@@ -84,6 +84,8 @@ class Install(NamedTuple):
     """What the profile says about URLs, for the indexes that only sources name."""
     unread: tuple[Unread, ...] = ()
     """Includes that are not followed."""
+    settings: Document | None = None
+    """uv: the file whose settings hold in place of the project's own (``uv.toml``)."""
     torch_backend: str | None = None
     """``uv pip install --torch-backend cu126``: where the PyTorch packages come from, and only
     they."""

@@ -13,6 +13,7 @@ from torchpin.documents.project import Project, ProjectIndex
 from torchpin.documents.pyproject import expand_groups
 from torchpin.select.channels import index_kind
 from torchpin.select.model import Install, Placed, PlacedIndex
+from torchpin.select.uv_settings import governing
 
 _CLIENTS = ("uv", "poetry", "pdm")
 
@@ -25,6 +26,7 @@ def project_installs(
     client: str | None,
     private: Mapping[str, str] | None = None,
     extra_indexes: Sequence[str] = (),
+    settings: Document | None = None,
 ) -> tuple[Install, ...]:
     """Return the installs of a project: plain, one for each extra, one for each other group.
 
@@ -35,6 +37,8 @@ def project_installs(
         client: ``uv``, ``pip``, ``poetry`` or ``pdm``; None: by the project and its lock.
         private: what the profile says about URLs (see ``channels.index_kind``).
         extra_indexes: indexes of the command line, in order; an entry may begin with its option.
+        settings: a ``uv.toml`` beside the project or above it, or a ``pyproject.toml`` above it
+            (see ``documents.uv_beside``).
 
     Their names are None, ``extra:NAME`` and ``group:NAME``.
     """
@@ -53,9 +57,12 @@ def project_installs(
             for one in own:
                 beside = _beside(project, beside, group=one)
             ways.append((f"group:{group}", (), _joined(beside, own)))
-    indexes = project_indexes(root, who, private or {}, extra_indexes)
+    chosen = governing(settings, root) if who == "uv" else None
+    indexes = project_indexes(root, who, private or {}, extra_indexes, chosen)
     return tuple(
-        _install(root, name, who, extras, groups, indexes, lock, siblings, private or {})
+        _install(root, name, who, extras, groups, indexes, lock, siblings, private or {})._replace(
+            settings=chosen
+        )
         for name, extras, groups in ways
     )
 
@@ -120,7 +127,11 @@ def _install(
 
 
 def project_indexes(
-    root: Document, client: str, private: Mapping[str, str], extra_indexes: Sequence[str] = ()
+    root: Document,
+    client: str,
+    private: Mapping[str, str],
+    extra_indexes: Sequence[str] = (),
+    settings: Document | None = None,
 ) -> tuple[PlacedIndex, ...]:
     """Return the indexes that every package may come from, in the client's order of priority.
 
@@ -131,12 +142,15 @@ def project_indexes(
     extras = [g for g in given if g.option == "--extra-index-url"]
     links = [g for g in given if g.option == "--find-links"]
     mains = [g for g in given if g.option == "--index-url"]
-    own = [] if client == "pip" or root.project is None else root.project.indexes
+    file = settings if client == "uv" and settings is not None else root
+    project = file.project
+    passed_over = project is None or (client == "uv" and bool(project.ignored))
+    own = () if client == "pip" or project is None or passed_over else project.indexes
     tools = {"uv": ("uv", "uv-url"), "poetry": ("poetry",), "pdm": ("pdm",)}.get(client, ())
     for index in own:
         if index.tool not in tools or index.scope or index.explicit:
             continue
-        placed = _placed(root, index, private)
+        placed = _placed(file, index, private)
         if index.option == "--find-links":
             links.append(placed)
         elif index.default and client == "uv":

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from packaging.version import Version
+
 from torchpin.documents.base import Declaration, Document
 from torchpin.documents.manifest import index_line
 from torchpin.documents.project import Project, ProjectIndex, Source
@@ -19,7 +21,8 @@ from torchpin.documents.requirement import canonical
 from torchpin.select.channels import index_kind
 from torchpin.select.forks import Environment, Item, Need
 from torchpin.select.grid import Grid, UnknownMarkerError
-from torchpin.select.model import Placed, PlacedIndex
+from torchpin.select.model import Install, Placed, PlacedIndex
+from torchpin.select.uv_settings import UvSettings, settings_of
 
 Unit = tuple[str, str, str]
 """Part of a project: its name, ``""``, ``extra`` or ``group``, the name of that."""
@@ -59,28 +62,50 @@ def placed_index(
     return PlacedIndex(document, line, index.option, index.url, kind)
 
 
+def needs_of(install: Install, default_python: str = "") -> Needs:
+    """Return what the parts of the uv project of an install ask for.
+
+    Raises:
+        Refused: uv stops at the file.
+        UnknownMarkerError: a marker cannot be understood.
+    """
+    siblings = tuple(one for one in install.siblings if one.project is not None)
+    settings = settings_of(install)
+    return Needs(install.root, siblings, dict(install.private), default_python, settings)
+
+
 class Needs:
     """The lowered requirements of a project and of the members of its workspace."""
 
     def __init__(
-        self, root: Document, siblings: Sequence[Document], private: Mapping[str, str], python: str
+        self,
+        root: Document,
+        siblings: Sequence[Document],
+        private: Mapping[str, str],
+        python: str,
+        settings: UvSettings | None = None,
     ) -> None:
         self.root = root
         self.documents = (root, *siblings)
         self.private = private
+        self.settings = settings or UvSettings()
+        self.members = frozenset(canonical(project_of(d).name) for d in self.documents)
         self.requires_python = _joined_python(self.documents) or python
+        _check_pythons(self.documents, self.requires_python)
         markers = [d.marker for doc in self.documents for d in doc.declarations if d.marker]
         for document in self.documents:
             project = project_of(document)
             markers += [s.marker for s in project.sources if s.marker]
         own = project_of(root)
-        markers += [*own.environments, *own.required_environments]
-        self.grid = Grid(markers, (self.requires_python,))
+        markers += [*own.environments, *own.required_environments, *self.settings.markers]
+        pythons = self.settings.group_pythons.values()
+        self.grid = Grid(markers, (self.requires_python, *pythons))
         self._sources = {
             document.path: self._checked_sources(document) for document in self.documents
         }
         for document in self.documents:
             self._check_scopes(document)
+        self._check_scoped_overrides()
         self.conflicts = self._conflicts()
         self.constraints = self._global("constraint", keep_empty=False)
         self.overrides = self._global("override", keep_empty=True)
@@ -95,10 +120,12 @@ class Needs:
         Raises:
             Refused: two neighbouring entries of a list overlap.
         """
-        if setting(document, "uv.no-sources") == "true":
+        if self.settings.no_sources:
             return {}
         found: dict[str, list[Source]] = {}
         for source in project_of(document).sources:
+            if source.package in self.settings.sourceless:
+                continue
             found.setdefault(source.package, []).append(source)
         for package, sources in found.items():
             for one, other in pairwise(sources):
@@ -141,6 +168,18 @@ class Needs:
         }  # fmt: skip
         if missing:
             raise Refused(f"the default group {min(missing)} is not declared")
+
+    def _check_scoped_overrides(self) -> None:
+        """Check that overrides for one package's dependencies have no source.
+
+        Raises:
+            Refused: one has; uv takes versions only there.
+        """
+        sources = self._sources[self.root.path]
+        for parent, found in self.settings.overrides_of.items():
+            for need in (need for one in found for need in self.parsed(one.texts)):
+                if any(not one.extra and not one.group for one in sources.get(need.name, ())):
+                    raise Refused(f"the override of {need.name} for {parent} has a source")
 
     def _any(self, marker: str | None) -> int:
         """Return where a marker can hold, whatever extra is enabled."""
@@ -245,33 +284,136 @@ class Needs:
                 if declaration.scope not in scopes:
                     continue
                 if declaration.name == name and name:
-                    if not declaration.extras:
-                        continue
+                    if kind == "group":
+                        continue  # uv switches the extra on: see ``enabled``
                     mask = self.grid.mask(declaration.marker, part if kind == "extra" else "")
+                    # Measured with uv 0.13.9: what an extra in a conflict hands on from another
+                    # one counts only where that extra itself is enabled.
+                    via = (unit,) if stack and any(unit in one for one in self.conflicts) else ()
                     for extra in declaration.extras:
                         inner = (name, "extra", canonical(extra))
                         out += [
-                            need._replace(mask=need.mask & mask)
+                            need._replace(mask=need.mask & mask, via=(*need.via, *via))
                             for need in self._collect(inner, (*stack, unit))
                             if need.mask & mask
                         ]
                     continue
-                out += self._lower(
+                lowered = self._lower(
                     Placed(document, declaration),
                     document,
                     part if kind == "extra" else None,
                     part if kind == "group" else None,
                 )
+                if kind == "group" and self.settings.group_pythons:
+                    lowered = self._for_pythons(lowered, project, part, declaration.scope)
+                out += lowered
         return out
 
-    def applied(
-        self, needs: Sequence[Need], environment: Environment, python: tuple[int, int]
+    def _for_pythons(
+        self, needs: list[Need], project: Project, part: str, scope: str
     ) -> list[Need]:
-        """Return requirements with overrides and constraints, as far as they concern a fork."""
+        """Return requirements of a group as the ``requires-python`` of its groups limits them."""
+        mask = self.group_pythons(project, part, scope)
+        words = f"the Python of group {part}"
+        return [
+            need._replace(
+                mask=need.mask & mask, words=" and ".join(x for x in (need.words, words) if x)
+            )
+            for need in needs
+            if need.mask & mask
+        ]
+
+    def group_pythons(self, project: Project, part: str, scope: str = "") -> int:
+        """Return the cells of the Pythons that a group is for: its own, and those of the groups
+        through which it reaches ``scope`` (any that it includes)."""
+        from torchpin.documents.pyproject import expand_groups
+
+        mask = self.grid.all
+        for name in expand_groups(project, tuple(_written(project, part))):
+            python = self.settings.group_pythons.get(canonical(name))
+            inside = {f"group:{one}" for one in expand_groups(project, (name,))}
+            if python and (canonical(name) == part or not scope or scope in inside):
+                mask &= self.grid.pythons(*self.grid.bounds_of(python))
+        return mask
+
+    def enabled(self, units: Sequence[Unit], cells: int) -> list[Unit]:
+        """Return the parts that ``uv sync`` installs with some: those of members of the workspace
+        that they depend on, and the extras that a group switches on.
+
+        An extra or the base that names other extras of its own project only has their
+        requirements: it does not switch them on (measured with uv 0.13.9).
+
+        Raises:
+            UnknownMarkerError: it depends on more than the cells tell.
+        """
+        found = dict.fromkeys(units)
+        known = set(self.units())
+        queue = list(units)
+        while queue:
+            name, kind, part = queue.pop()
+            for document in self.documents:
+                project = project_of(document)
+                if canonical(project.name) != name:
+                    continue
+                scopes = _scopes(project, kind, part)
+                for declaration in document.declarations:
+                    other = declaration.name
+                    if declaration.scope not in scopes or other not in self.members or not other:
+                        continue
+                    if other == name and kind != "group":
+                        continue
+                    mask = self.grid.mask(declaration.marker, part if kind == "extra" else "")
+                    if not mask & cells:
+                        continue
+                    if cells & ~mask:
+                        raise UnknownMarkerError(declaration.marker)
+                    extras = [
+                        (other, "extra", canonical(one))
+                        for one in declaration.extras
+                        if not self._is_empty(other, canonical(one))
+                    ]
+                    for unit in [(other, "", ""), *extras]:
+                        if unit in found or unit not in known:
+                            continue
+                        if any({unit, (name, kind, part)} <= one for one in self.conflicts):
+                            continue  # in no fork are both
+                        found[unit] = None
+                        queue.append(unit)
+        return list(found)
+
+    def _is_empty(self, member: str, extra: str) -> bool:
+        """Return whether an extra asks for nothing: the lock does not know it then."""
+        return not any(
+            declaration.scope.startswith("extra:") and canonical(declaration.scope[6:]) == extra
+            for document in self.documents
+            if canonical(project_of(document).name) == member
+            for declaration in document.declarations
+        )
+
+    def applied(
+        self,
+        needs: Sequence[Need],
+        environment: Environment,
+        python: tuple[int, int],
+        parent: tuple[str, Version | None] = ("", None),
+    ) -> list[Need]:
+        """Return requirements with overrides, exclusions and constraints, as far as they concern a
+        fork.
+
+        Args:
+            needs: what is required.
+            environment: of the fork.
+            python: the bounds of its Pythons.
+            parent: the package, or member, that requires it, and its version.
+        """
         python_mask = self.grid.pythons(*python)
+        scoped = self._scoped_overrides(*parent)
+        excluded = self._excluded(*parent)
         out: list[Need] = []
         for need in needs:
-            replaced = self.overrides.get(need.name)
+            if need.name in excluded or environment.exclude & {*need.via}:
+                continue
+            replaced = scoped.get(need.name) or self.overrides.get(need.name)
             for one in [need] if replaced is None else replaced:
                 if not one.mask & python_mask or not one.mask & environment.mask:
                     continue
@@ -282,6 +424,43 @@ class Needs:
                         continue
                     words = " and ".join(x for x in (limit.words, one.words) if x)
                     out.append(limit._replace(mask=mask, words=words))
+        return out
+
+    def _excluded(self, name: str, version: Version | None) -> frozenset[str]:
+        found = self.settings.excluded
+        for one in self.settings.excluded_of.get(name, ()):
+            if one.version is None or one.version == version:
+                found |= {canonical(text) for text in one.texts}
+        return found
+
+    def _scoped_overrides(self, name: str, version: Version | None) -> dict[str, list[Need]]:
+        found: dict[str, list[Need]] = {}
+        for one in self.settings.overrides_of.get(name, ()):
+            if one.version is None or one.version == version:
+                for need in self.parsed(one.texts):
+                    found.setdefault(need.name, []).append(need)
+        return found
+
+    def parsed(self, texts: Sequence[str]) -> list[Need]:
+        """Return requirements that stand for the METADATA of a package.
+
+        Raises:
+            UnknownMarkerError: one cannot be parsed.
+        """
+        from packaging.requirements import InvalidRequirement, Requirement
+
+        out: list[Need] = []
+        for text in texts:
+            try:
+                parsed = Requirement(text)
+            except InvalidRequirement:
+                raise UnknownMarkerError(text) from None
+            marker = None if parsed.marker is None else str(parsed.marker)
+            name, mask = canonical(parsed.name), self.grid.mask(marker)
+            problem = "it comes from a URL" if parsed.url else ""
+            if mask:
+                specifier = str(parsed.specifier)
+                out.append(Need(name, mask, marker or "", specifier, None, None, problem=problem))
         return out
 
     def routes(self, name: str, environment: Environment) -> list[tuple[PlacedIndex, str]]:
@@ -349,8 +528,11 @@ def _scopes(project: Project, kind: str, part: str) -> set[str]:
         return {f"extra:{name}" for name in project.extras if canonical(name) == part}
     from torchpin.documents.pyproject import expand_groups
 
-    written = tuple(name for name in project.groups if canonical(name) == part)
-    return {f"group:{name}" for name in expand_groups(project, written)}
+    return {f"group:{name}" for name in expand_groups(project, tuple(_written(project, part)))}
+
+
+def _written(project: Project, part: str) -> list[str]:
+    return [name for name in project.groups if canonical(name) == part]
 
 
 def _with_including_groups(
@@ -382,6 +564,20 @@ def _with_including_groups(
 def _joined_python(documents: Sequence[Document]) -> str:
     texts = [text for d in documents if (text := project_of(d).requires_python)]
     return ",".join(dict.fromkeys(texts))
+
+
+def _check_pythons(documents: Sequence[Document], joined: str) -> None:
+    """Check that some Python suits all members.
+
+    Raises:
+        Refused: none does.
+    """
+    if len(documents) < 2 or not joined:
+        return
+    try:
+        Grid((), (joined,)).bounds_of(joined)
+    except UnknownMarkerError:
+        raise Refused(f"no Python suits all members of the workspace: {joined}") from None
 
 
 def _problem(declaration: Declaration) -> str:

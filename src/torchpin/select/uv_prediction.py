@@ -12,17 +12,20 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 
 from torchpin.documents.base import Document
-from torchpin.evidence import PROOF
+from torchpin.evidence import PROOF, PUBLISHED
 from torchpin.fleet.model import Target
 from torchpin.select.asks import Ask, pin_of
 from torchpin.select.facts import Facts
 from torchpin.select.grid import UnknownMarkerError
 from torchpin.select.misses import Unclear, why_none
 from torchpin.select.model import Install, Miss, Placed
-from torchpin.select.uv_needs import Needs, Refused, project_of, setting
+from torchpin.select.uv_needs import Needs, Refused, needs_of, project_of
 from torchpin.select.uv_resolution import Resolver
-from torchpin.select.uv_state import Resolution, Settings, Stopped, UnclearError
+from torchpin.select.uv_settings import UvSettings, settings_of
+from torchpin.select.uv_state import Resolution, Stopped, UnclearError
 from torchpin.select.uv_versions import Tables
+
+_DATES = "https://docs.astral.sh/uv/concepts/resolution/#reproducible-resolutions"
 
 
 class Missing(NamedTuple):
@@ -51,7 +54,7 @@ class Locked(NamedTuple):
     """If it stops: the requirements that nothing serves; ``resolutions`` are the other forks."""
 
 
-_Key = tuple[Document, tuple[Document, ...], tuple[object, ...], Facts, str]
+_Key = tuple[Document, tuple[Document, ...], tuple[object, ...], Facts, str, Document | None]
 _memory: list[tuple[_Key, Locked]] = []
 """The last few projects, compared by identity: every target and extra asks for the same lock."""
 
@@ -66,9 +69,10 @@ def lock_of(install: Install, facts: Facts, default_python: str = "") -> Locked:
         install.private,
         tuple((index.option, index.url, index.kind) for index in install.indexes),
     )
-    key: _Key = (install.root, install.siblings, places, facts, default_python)
+    key: _Key = (install.root, install.siblings, places, facts, default_python, install.settings)
     for known, locked in _memory:
         same = known[0] is key[0] and known[3] is key[3] and known[4] == key[4]
+        same = same and known[5] is key[5]
         if same and known[2] == key[2] and list(map(id, known[1])) == list(map(id, key[1])):
             return locked
     locked = _lock(install, facts, default_python)
@@ -79,15 +83,13 @@ def lock_of(install: Install, facts: Facts, default_python: str = "") -> Locked:
 
 def _lock(install: Install, facts: Facts, default_python: str) -> Locked:
     root = install.root
-    siblings = tuple(d for d in install.siblings if d.project is not None)
     needs: Needs | None = None
     python, supported = (0, 0), 0
-    if setting(root, "uv.resolution") == "lowest-direct":
-        return Locked(None, (), None, "the project asks for the lowest direct versions")
-    if setting(root, "uv.exclude-newer"):
-        return Locked(None, (), None, "the project asks for versions of a certain date")
+    settings = settings_of(install)
+    if settings.unclear:
+        return Locked(None, (), None, settings.unclear)
     try:
-        needs = Needs(root, siblings, dict(install.private), default_python)
+        needs = needs_of(install, default_python)
         for unit in needs.units():
             needs.declared(unit)  # uv reads all of the file before it resolves anything
         python = needs.grid.bounds_of(needs.requires_python) if needs.requires_python else (
@@ -105,12 +107,8 @@ def _lock(install: Install, facts: Facts, default_python: str) -> Locked:
             supported |= mask
         resolver = Resolver(
             needs,
-            Tables(install, facts, needs.grid, python, setting(root, "uv.index-strategy")),
+            Tables(install, facts, needs.grid, python, settings),
             facts,
-            Settings(
-                setting(root, "uv.fork-strategy") != "fewest",
-                setting(root, "uv.resolution") == "lowest",
-            ),
             python,
             environments,
             tuple(needs.grid.mask(text) for text in own.required_environments),
@@ -120,7 +118,7 @@ def _lock(install: Install, facts: Facts, default_python: str) -> Locked:
     except Refused as refused:
         return Locked(None, (), str(refused), "", python, supported)
     except Stopped as stopped:
-        doubt, missing = _doubt(stopped, install, facts)
+        doubt, missing = _doubt(stopped, install, facts, settings)
         if doubt:
             return Locked(needs, (), None, doubt, python, supported)
         supported = supported or (needs.grid.all if needs is not None else 0)
@@ -148,7 +146,9 @@ def _pinned(needs: Needs) -> dict[str, SpecifierSet]:
     return found
 
 
-def _doubt(stopped: Stopped, install: Install, facts: Facts) -> tuple[str, tuple[Missing, ...]]:
+def _doubt(
+    stopped: Stopped, install: Install, facts: Facts, settings: UvSettings
+) -> tuple[str, tuple[Missing, ...]]:
     """Return why it cannot be known that there is no solution; ``""`` if it can, and what is
     missing.
 
@@ -180,7 +180,12 @@ def _doubt(stopped: Stopped, install: Install, facts: Facts) -> tuple[str, tuple
             from torchpin.fleet.model import NodeGroup
 
             target = Target(NodeGroup("any", (), (), "linux-x86_64"), None)
-        reason = why_none(ask, table.pool, install, target, facts)
+        cutoff = settings.cutoff_of(name)
+        if cutoff is not None:
+            text = f"no {ask.text} was uploaded before {cutoff.text} (exclude-newer)"
+            reason: Miss | Unclear = Miss("version", text, PUBLISHED, _DATES)
+        else:
+            reason = why_none(ask, table.pool, install, target, facts)
         if isinstance(reason, Unclear):
             return str(reason), ()
         if reason.evidence not in PROOF:

@@ -6,17 +6,22 @@ judged by the fork that covers its target.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from torchpin.documents.requirement import canonical
 from torchpin.evidence import PUBLISHED
 from torchpin.fleet.model import Target
 from torchpin.select.asks import Ask, pin_of, watched
 from torchpin.select.facts import Facts
-from torchpin.select.forks import Need
+from torchpin.select.forks import Environment, Need
+from torchpin.select.grid import UnknownMarkerError
 from torchpin.select.misses import Unclear, why_none
 from torchpin.select.model import Install, Miss, SelectedSet, Selection
 from torchpin.select.pools import Candidate, fitting, index_text
+from torchpin.select.uv_demands import demanded, required
 from torchpin.select.uv_needs import Needs, Unit, project_of
 from torchpin.select.uv_prediction import Locked, lock_of
 from torchpin.select.uv_state import Resolution
@@ -53,6 +58,13 @@ class _Answer:
         self.facts = facts
         self.locked = locked
         self.active = self._units()
+        self.partial = ""
+        if locked.needs is not None:
+            try:
+                cells = locked.needs.grid.target(target)
+                self.active = locked.needs.enabled(self.active, cells)
+            except UnknownMarkerError as marker:
+                self.partial = f"it is not known whether the marker '{marker}' holds"
 
     def _units(self) -> list[Unit]:
         project = project_of(self.install.root)
@@ -71,8 +83,8 @@ class _Answer:
         declared = self._declared(needs, cells)
         if locked.conflict is not None:
             return self._stopped(needs, declared, cells)
-        if locked.unclear:
-            return self._many(declared, "unknown", locked.unclear)
+        if locked.unclear or self.partial:
+            return self._many(declared, "unknown", locked.unclear or self.partial)
         clash = self._clash(needs)
         if clash is not None:
             empty = tuple(
@@ -131,7 +143,11 @@ class _Answer:
         found: dict[str, list[Need]] = {}
         for unit in self.active:
             for need in needs.declared(unit):
+                if not {*need.via} <= {*self.active}:
+                    continue
                 for one in needs.overrides.get(need.name, [need]):
+                    if one.name in needs.settings.excluded:
+                        one = one._replace(mask=0)
                     if watched(one.name, self.facts):
                         found.setdefault(one.name, []).append(
                             one._replace(placed=need.placed or one.placed)
@@ -148,6 +164,15 @@ class _Answer:
                 f"the project requires Python {needs.requires_python}, and {target.text} is outside"
             )
             return Miss("python", text, PUBLISHED, _SOURCE)
+        for name, kind, part in self.active:
+            if kind != "group" or not needs.settings.group_pythons:
+                continue
+            project = next(
+                p for d in needs.documents if canonical((p := project_of(d)).name) == name
+            )
+            if not cells & needs.group_pythons(project, part):
+                text = f"the group {part} requires another Python than {target.text}"
+                return Miss("python", text, PUBLISHED, _SOURCE)
         if not cells & locked.environments:
             text = f"{target.text} is outside the environments that the project declares"
             return Miss("platform", text, PUBLISHED, _SOURCE)
@@ -170,14 +195,9 @@ class _Answer:
         names = [name for name, needs in declared.items()]
         wanted = {name for name, needs in declared.items() if needs[0].mask}
         implied: dict[str, str] = {}
-        for name in list(wanted):
-            for resolution in found:
-                offered = resolution.chosen.get(name)
-                if offered is not None and name != "torch" and offered.first.requires != "":
-                    known = offered.first.requires is not None
-                    known = known or "torch" in resolution.chosen
-                    if known and "torch" not in wanted and self._reaches(cells):
-                        implied.setdefault("torch", name)
+        for resolution in found:
+            for bringer in () if "torch" in wanted else self._bringers(resolution, wanted, cells):
+                implied.setdefault("torch", bringer)
         for name in [*(n for n in names if n not in implied), *implied]:
             if name not in wanted and name not in implied:
                 text = f"no declaration of {name} applies to {self.target.text}"
@@ -187,11 +207,30 @@ class _Answer:
             out.append(self._one(name, declared.get(name, []) if by is None else [], by, found))
         return SelectedSet(self.install, self.target, tuple(out))
 
-    def _reaches(self, cells: int) -> bool:
-        """Return whether a torch that another package needs is installed: overrides may end it."""
+    def _bringers(self, resolution: Resolution, wanted: set[str], cells: int) -> Iterator[str]:
+        """Yield the packages that bring a torch which nothing declares."""
         needs = self.locked.needs
-        overrides = None if needs is None else needs.overrides.get("torch")
-        return overrides is None or any(need.mask & cells for need in overrides)
+        if needs is None or "torch" not in resolution.chosen:
+            return
+        for name in (name for name in resolution.chosen if name in wanted):
+            offered = resolution.chosen[name]
+            if self._brings(required(needs, offered), (name, offered.version), cells):
+                yield name
+        for unit in self.active:
+            for need in needs.declared(unit):
+                if need.mask & cells and not watched(need.name, self.facts):
+                    texts = demanded(needs, self.facts, need)
+                    if texts and self._brings(needs.parsed(texts), (need.name, None), cells):
+                        yield need.name
+
+    def _brings(
+        self, requirements: list[Need], parent: tuple[str, Version | None], cells: int
+    ) -> bool:
+        needs = self.locked.needs
+        assert needs is not None
+        python = self.locked.python
+        applied = needs.applied(requirements, Environment(cells), python, parent)
+        return any(one.name == "torch" for one in applied)
 
     def _one(
         self, name: str, needs: list[Need], by: str | None, found: list[Resolution]

@@ -17,13 +17,13 @@ from torchpin.select.forks import Environment, Fork, Need, fork
 from torchpin.select.joint import Accepts
 from torchpin.select.model import PlacedIndex
 from torchpin.select.pubgrub import NoSolutionError, Solver, inner_of, name_of, proxy_of
+from torchpin.select.uv_demands import demanded, required
 from torchpin.select.uv_needs import Needs, Unit
 from torchpin.select.uv_platforms import Parts, Platforms
-from torchpin.select.uv_state import Preference, Resolution, Settings, State, Stopped, UnclearError
-from torchpin.select.uv_versions import Offered, Table, Tables
+from torchpin.select.uv_settings import DIRECT, LOWEST
+from torchpin.select.uv_state import Preference, Resolution, State, Stopped, UnclearError
+from torchpin.select.uv_versions import Table, Tables
 
-_REQUIRE_TORCH = ("torchvision", "torchaudio", "torchtext", "torchdata", "xformers")
-"""Packages that require torch in their METADATA, whatever is known of it."""
 _FORKS = 400
 """More forks than any project has; a guard against a grid that is too fine."""
 
@@ -36,7 +36,6 @@ class Resolver:
         needs: Needs,
         tables: Tables,
         facts: Facts,
-        settings: Settings,
         python: tuple[int, int],
         environments: tuple[tuple[int, str], ...],
         required: tuple[int, ...],
@@ -45,7 +44,8 @@ class Resolver:
         self.grid = needs.grid
         self.tables = tables
         self.facts = facts
-        self.settings = settings
+        self.settings = needs.settings
+        self._direct = _direct(needs) if self.settings.resolution == DIRECT else {}
         self.python = python
         self.environments = environments
         self.platforms = Platforms(self.grid, (*(mask for mask, _ in environments), *required))
@@ -112,7 +112,7 @@ class Resolver:
 
     @property
     def _sign(self) -> int:
-        return 1 if self.settings.requires_python_forks and not self.settings.lowest else -1
+        return -1 if self.settings.fewest or self.settings.resolution == LOWEST else 1
 
     def _spread(self, state: State, forks: list[Fork], version: int | None) -> None:
         """Push one state a fork, in the order in which uv solves them."""
@@ -159,9 +159,10 @@ class Resolver:
                 for part in self.needs.units()
             ]
         if unit[1] == "demand":
-            by = Need("torch", self.grid.all, "", unit[2], None, None)
-            return self.needs.applied([by], state.environment, state.python)
-        return self.needs.applied(self.needs.declared(unit), state.environment, state.python)
+            asked, parent = self.needs.parsed(unit[2].split("\n")), (unit[0], None)
+        else:
+            asked, parent = self.needs.declared(unit), (unit[0], None)
+        return self.needs.applied(asked, state.environment, state.python, parent)
 
     def _take(self, state: State, needs: list[Need], version: int | None) -> None:
         """Add requirements to a state: of the project, or of the version that is being chosen."""
@@ -201,14 +202,10 @@ class Resolver:
             state.solver.add_version(state.solver.next, version, bits)
 
     def _demand(self, state: State, need: Need) -> None:
-        """A pinned package outside the family may require torch."""
-        try:
-            pin = pin_of(SpecifierSet(need.specifier)) if need.specifier else None
-        except ValueError:
-            return
-        found = self.facts.pins(need.name, pin[0]) if pin is not None else None
-        if found:
-            state.units.append((f"{need.name}{need.specifier}", "demand", found))
+        """A package outside the family may require torch: a pinned one, or as the project says."""
+        texts = demanded(self.needs, self.facts, need)
+        if texts:
+            state.units.append((need.name, "demand", "\n".join(texts)))
 
     def _table(self, state: State, need: Need) -> Table:
         """Return the versions of a package in a fork; its index is fixed at the first visit."""
@@ -269,8 +266,10 @@ class Resolver:
             if name != name_of(name) and not name.endswith("\0"):
                 self._open_proxy(solver, name, version)
                 continue
-            needs = self._requirements(state.tables[name_of(name)].versions[version])
-            needs = self.needs.applied(needs, state.environment, state.python)
+            offered = state.tables[name_of(name)].versions[version]
+            parent = (name_of(name), offered.version)
+            needs = required(self.needs, offered)
+            needs = self.needs.applied(needs, state.environment, state.python, parent)
             forks = fork(needs, state.environment, state.python, self.needs.conflicts, self.grid)
             if len(forks) == 1:
                 self._take(state, forks[0].needs, version)
@@ -286,17 +285,6 @@ class Resolver:
             solver.prioritize(package, True)
         solver.add_version(proxy, version, [(base, 1 << version), (inner, 1 << version)])
 
-    def _requirements(self, offered: Offered) -> list[Need]:
-        """Return what a version requires of torch."""
-        candidate = offered.first
-        if candidate.build.package == "torch" or candidate.requires == "":
-            return []
-        if candidate.requires is not None:
-            return [Need("torch", self.grid.all, "", candidate.requires, None, None)]
-        if candidate.build.package not in _REQUIRE_TORCH:
-            return []
-        return [Need("torch", self.grid.all, "", "", None, None, accepts=candidate)]
-
     def _choose(self, state: State, name: str) -> int | None:
         """Return the version to try; -1 if there is none left, None if the fork was divided."""
         table, solver = state.tables[name_of(name)], state.solver
@@ -311,7 +299,7 @@ class Resolver:
             return -1
         low, high = state.python
         if offered.python > low:
-            if self.settings.requires_python_forks and offered.python < high:
+            if not self.settings.fewest and offered.python < high:
                 parts = self._python_parts(state, offered.python)
                 if parts:
                     self._push(state, parts, name)
@@ -339,15 +327,24 @@ class Resolver:
         return parts
 
     def _best(self, state: State, table: Table, possible: int) -> int | None:
-        preferred = self._preferred(state, table, possible)
-        if preferred is not None:
-            return preferred
+        lowest = self._lowest(table.name, state.environment)
+        # Measured with uv 0.13.9: lowest direct versions are chosen anew in every fork.
+        if not (lowest and self.settings.resolution == DIRECT):
+            preferred = self._preferred(state, table, possible)
+            if preferred is not None:
+                return preferred
         order = range(len(table.versions))
-        if self.settings.lowest:
+        if lowest:
             order = range(len(table.versions) - 1, -1, -1)
         inside = [at for at in order if possible >> at & 1]
         stable = [at for at in inside if not table.versions[at].version.is_prerelease]
         return next(iter(stable or inside), None)
+
+    def _lowest(self, name: str, environment: Environment) -> bool:
+        """Return whether the lowest version of a package is taken (``ResolutionStrategy``)."""
+        if self.settings.resolution == DIRECT:
+            return bool(self._direct.get(name, 0) & environment.mask)
+        return self.settings.resolution == LOWEST
 
     def _preferred(self, state: State, table: Table, possible: int) -> int | None:
         mask = state.environment.mask
@@ -395,6 +392,16 @@ class Resolver:
         stopped = Stopped(f"no solution for {told}{' ' + where if where else ''}", state)
         stopped.packages = packages
         return stopped
+
+
+def _direct(needs: Needs) -> dict[str, int]:
+    """Return where the project itself asks for a package (``Manifest::user_requirements``)."""
+    found: dict[str, int] = {}
+    for unit in needs.units():
+        for need in needs.declared(unit):
+            for one in needs.overrides.get(need.name, [need]):
+                found[one.name] = found.get(one.name, 0) | one.mask
+    return found
 
 
 def _upper_bounds(one: Fork) -> int:

@@ -49,15 +49,6 @@ class Resolution(NamedTuple):
     """The requirements of the project on each package in this fork."""
 
 
-class Settings(NamedTuple):
-    """The settings of a project that change the resolution."""
-
-    requires_python_forks: bool
-    """``fork-strategy = "requires-python"``, the default."""
-    lowest: bool
-    """``resolution = "lowest"``."""
-
-
 class State:
     """One fork on its way (uv's ``ForkState``)."""
 

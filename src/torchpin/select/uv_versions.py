@@ -20,9 +20,10 @@ from torchpin.select.facts import Facts
 from torchpin.select.grid import Grid, UnknownMarkerError
 from torchpin.select.model import Install, PlacedIndex
 from torchpin.select.pools import Candidate, Pool, version_of
+from torchpin.select.uv_settings import UvSettings
 
 _SYSTEMS = {"linux": "linux", "windows": "win32", "macos": "darwin"}
-_BEST, _FIRST = "unsafe-best-match", "unsafe-first-match"
+_BEST, _FIRST = "unsafe-best-match", ("unsafe-first-match", "unsafe-any-match")
 _WINDOWS = {"x86_64": "AMD64", "arm64": "ARM64"}
 
 
@@ -102,13 +103,19 @@ class Tables:
     """The tables of one project, each made when first asked for."""
 
     def __init__(
-        self, install: Install, facts: Facts, grid: Grid, python: tuple[int, int], strategy: str
+        self,
+        install: Install,
+        facts: Facts,
+        grid: Grid,
+        python: tuple[int, int],
+        settings: UvSettings,
     ) -> None:
         self._install = install
         self._facts = facts
         self._grid = grid
         self._python = python
-        self._strategy = strategy
+        self._settings = settings
+        self._strategy = "" if settings.strategy == "first-index" else settings.strategy
         self._made: dict[tuple[str, str | None], Table] = {}
         self._masks: dict[tuple[str, tuple[str, ...]], int] = {}
         self._requires: dict[str, dict[str, str]] = {}
@@ -127,13 +134,22 @@ class Tables:
             links = tuple(i for i in install.indexes if i.option == "--find-links")
             install = install._replace(indexes=(place, *links))
         ask = Ask(name, None, None, pinned, name, pin_of(pinned), frozenset(), None)
-        together = place is None and self._strategy in (_BEST, _FIRST)
+        together = place is None and bool(self._strategy)
         pool = (pip if together else uv).pool_of(ask, install, self._facts)
         unclear = pool.hidden or (pool.nightly and f"{pool.nightly} holds development releases")
         if pool.broad:
             unclear = unclear or f"{pool.broad} lists the wheels of many channels"
         found = list(pool.candidates)
-        if together and self._strategy == _FIRST:
+        if not self._settings.takes_wheels(name):
+            unclear = unclear or f"the project takes no wheels of {name} (no-binary)"
+        cutoff = self._settings.cutoff_of(name)
+        if cutoff is not None:
+            verdicts = [cutoff.admits(c.build.released) for c in found]
+            if None in verdicts:
+                text = f"it is not known which files of {name} were uploaded before {cutoff.text}"
+                unclear = unclear or f"{text} (exclude-newer)"
+            found = [c for c, good in zip(found, verdicts, strict=True) if good]
+        if together and self._strategy in _FIRST:
             offered: list[Offered] = []
             for index in (*install.indexes,):
                 here = [c for c in found if c.place == index]
@@ -162,7 +178,7 @@ class Tables:
     def _offered(self, version: Version, found: list[Candidate], ask: Ask) -> Offered:
         # Of equal versions uv takes the one of the first index that has a usable one.
         places = list(dict.fromkeys(c.place for c in sorted(found, key=lambda c: -c.rank)))
-        if self._strategy in (_BEST, _FIRST):
+        if self._strategy:
             places = [p for p in self._install.indexes if p in places] or places
         fitting: list[Candidate] = []
         for place in places:
