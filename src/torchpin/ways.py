@@ -133,6 +133,7 @@ def project_entries(
     if not mentions_family(root) and (lock is None or not mentions_family(lock)):
         return
     siblings = tuple(load(path) for path in siblings_of(root.path, {})) if root.project else ()
+    settings = uv_settings(root, client, load)
     named = bound_groups(fleet, root.path)
     private = dict(fleet.settings.indexes)
     by_client: dict[tuple[str | None, tuple[str, ...]], list[Target]] = {}
@@ -147,10 +148,24 @@ def project_entries(
             client=name,
             private=private,
             extra_indexes=indexes,
+            settings=settings,
         )
         for install, some, bound in ways_for(installs, targets):
             documents = (*install.documents, *((lock,) if lock is not None else ()))
+            if install.settings is not None and install.settings.kind == "uv.toml":
+                documents = (*documents, install.settings)
             yield Entry(install, some, bound | named, indexes, documents)
+
+
+def uv_settings(root: Document, client: str | None, load: Load) -> Document | None:
+    """Return the file whose settings uv takes for a project in place of the project's own."""
+    if root.project is None or root.kind != "pyproject":
+        return None
+    if client != "uv" and root.project.tool != "uv":
+        return None
+    from torchpin.documents.uv_beside import settings_beside
+
+    return settings_beside(root.path, load)
 
 
 def lone_lock(lock: Document, fleet: Fleet) -> Iterator[Entry]:
