@@ -1,0 +1,262 @@
+"""TP7: what commands install where something is installed already, and how a shell reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchpin.catalog.labels import cuda_of
+from torchpin.catalog.model import WATCHED
+from torchpin.documents.base import Edit, line_starts, position
+from torchpin.evidence import PUBLISHED
+from torchpin.rules.context import Context, Judged, JudgedSet, Way
+from torchpin.rules.model import (
+    DISPLAY,
+    INFO,
+    UNSAFE,
+    WARNING,
+    Because,
+    FileEdits,
+    Finding,
+    Fix,
+    Related,
+)
+from torchpin.rules.registry import Rule
+from torchpin.select.parts import facts_of
+
+PIP_INSTALL = "https://pip.pypa.io/en/stable/cli/pip_install/#description"
+EXTENSIONS = "https://docs.pytorch.org/docs/stable/cpp_extension.html"
+REDIRECTIONS = "https://www.gnu.org/software/bash/manual/html_node/Redirections.html"
+
+
+def installed(way: Way) -> Iterator[tuple[JudgedSet, Judged]]:
+    """Yield, for each target, the torch that a part installs where one is there already."""
+    if way.part is None or "torch" not in way.before:
+        return
+    for judged_set in way.sets:
+        torch = judged_set.of("torch")
+        if torch is not None and torch.selection.build is not None:
+            yield judged_set, torch
+
+
+def shown(judged: Judged) -> str:
+    """Return a selected build as messages name it."""
+    build = judged.selection.build
+    assert build is not None
+    if build.home == "pypi":
+        return f"torch {build.full_version} (PyPI, {build.channel})"
+    return f"torch {build.full_version}"
+
+
+def reason(way: Way, judged_set: JudgedSet, torch: Judged) -> str:
+    """Return why torch is installed at all: the words that ask for it."""
+    selection = torch.selection
+    if selection.placed is not None:
+        declaration = selection.placed.declaration
+        return f"{declaration.name}{declaration.specifier} asks for another version"
+    by = judged_set.of(selection.implied_by or "")
+    if by is not None and by.selection.build is not None:
+        build = by.selection.build
+        return f"{build.package} {build.version} requires torch=={torch.selection.build.version}"  # type: ignore[union-attr]
+    return f"{selection.implied_by or 'another package'} requires it"
+
+
+class ImageTorchReplaced(Rule):
+    """A container installs torch over the torch of its base image.
+
+    What it does: compares what ``pip`` or ``uv`` installs in a container with the torch that its
+    image is made for: ``pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime``,
+    ``nvcr.io/nvidia/pytorch:25.01-py3``.
+
+    Why it is bad: the image carries gigabytes that nobody uses, and the other packages of the image
+    were made for its own torch. NVIDIA's images hold NVIDIA's own build of torch, with libraries
+    (Transformer Engine, Apex, flash-attention) that fit no other.
+
+    Example: ``FROM pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime`` and
+    ``RUN pip install torch==2.6.0``.
+
+    Fix: take the image of the version that is wanted, or leave torch out of what is installed.
+
+    Evidence: the tag of the image; pip leaves a package alone only if the installed version meets
+    every requirement.
+    """
+
+    code = "TP701"
+    name = "image-torch-replaced"
+    severity = WARNING
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield one finding for each part that installs torch over the image's."""
+        part = way.part
+        for judged_set, torch in installed(way):
+            before = way.before["torch"]
+            if part is None or before.placed is not None or part.image is None:
+                continue
+            facts = facts_of(part)
+            own = f"{facts.vendor}'s own build of torch" if facts.vendor else "torch"
+            held = f"{own} {before.version}" if before.version else own
+            document, span = judged_set.place(torch.selection)
+            line = position(line_starts(part.document.text), part.image.span.start).line
+            yield self.finding(
+                document,
+                span,
+                f"{way.install.client} puts {shown(torch)} in the place of the image's {held}",
+                package="torch",
+                target=judged_set.target,
+                because=(
+                    Because(f"{part.image.reference} holds {held}", PUBLISHED, facts.source),
+                    Because(reason(way, judged_set, torch), PUBLISHED, PIP_INSTALL),
+                ),
+                related=(Related(part.document.path, line, "the image is named here"),),
+            )._replace(
+                fix=Fix(
+                    DISPLAY,
+                    "take an image of the version that is wanted, or leave torch to the image",
+                )
+            )
+
+
+class EarlierTorchReplaced(Rule):
+    """A later command installs another torch over that of an earlier one.
+
+    What it does: follows the commands of one stage, script or target in order, and tells where one
+    of them makes the installer take another torch than the one that was pinned before it.
+
+    Why it is bad: the first torch, often chosen with care from a channel, is gone: what runs is
+    another version or another CUDA.
+
+    Example: ``pip install torch==2.11.0+cu126 --extra-index-url …/cu126`` and then
+    ``pip install torchvision``, whose newest release requires the newest torch.
+
+    Fix: install them in one command, or pin the second package to the release made for that torch.
+
+    Evidence: the requirements of the packages; pip and uv install the newest release of a package
+    that is not there, and then whatever it requires.
+    """
+
+    code = "TP702"
+    name = "earlier-torch-replaced"
+    severity = WARNING
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield one finding for each part that replaces a pinned torch."""
+        for judged_set, torch in installed(way):
+            before = way.before["torch"]
+            build = torch.selection.build
+            if before.placed is None or before.version is None or build is None:
+                continue
+            if before.version == build.version:
+                continue
+            earlier = before.placed
+            line = position(line_starts(earlier.document.text), earlier.declaration.span.start).line
+            document, span = judged_set.place(torch.selection)
+            yield self.finding(
+                document,
+                span,
+                f"this installs {shown(torch)} over torch {before.version} of an earlier command",
+                package="torch",
+                target=judged_set.target,
+                because=(Because(reason(way, judged_set, torch), PUBLISHED, PIP_INSTALL),),
+                related=(Related(earlier.document.path, line, "installed here"),),
+            )._replace(
+                fix=Fix(DISPLAY, "install both in one command, or pin what goes with that torch")
+            )
+
+
+class OtherToolkit(Rule):
+    """The CUDA compiler of the image is of another major version than the wheel's CUDA.
+
+    What it does: compares the toolkit of a ``-devel`` image with the CUDA that the torch wheel was
+    built with. Wheels bring their own CUDA libraries, so that the image's do not matter to them:
+    only who compiles an extension in the image is concerned.
+
+    Why it is bad: ``torch.utils.cpp_extension`` stops where the major versions differ.
+
+    Example: ``FROM nvidia/cuda:12.6.3-devel-ubuntu22.04`` and ``torch==2.15.0`` (CUDA 13).
+
+    Fix: none is needed unless extensions are compiled; then take an image with the wheel's CUDA.
+
+    Evidence: the tag of the image and the label of the wheel.
+    """
+
+    code = "TP703"
+    name = "other-toolkit"
+    severity = INFO
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield one finding for each part whose torch was built with another major version."""
+        part = way.part
+        if part is None or part.image is None:
+            return
+        facts = facts_of(part)
+        if facts.cuda is None or not facts.compiler:
+            return
+        for judged_set in way.sets:
+            torch = judged_set.of("torch")
+            build = torch.selection.build if torch is not None else None
+            if torch is None or build is None:
+                continue
+            cuda = cuda_of(build.channel)
+            if cuda is None or cuda.split(".")[0] == facts.cuda.split(".")[0]:
+                continue
+            document, span = judged_set.place(torch.selection)
+            yield self.finding(
+                document,
+                span,
+                f"the image's nvcc is of CUDA {facts.cuda}, {shown(torch)} of {cuda}: it runs, "
+                "but extensions do not compile here",
+                package="torch",
+                target=judged_set.target,
+                because=(
+                    Because(
+                        f"{part.image.reference} holds CUDA {facts.cuda}", PUBLISHED, facts.source
+                    ),
+                    Because(
+                        "torch.utils.cpp_extension asks for the same major version",
+                        PUBLISHED,
+                        EXTENSIONS,
+                    ),
+                ),
+            )
+
+
+class UnquotedSpecifier(Rule):
+    """A requirement that the shell cuts in two: ``torch>=2.5`` without quotes.
+
+    What it does: finds requirements whose ``>=`` the shell reads as a redirection, so that the
+    installer sees the bare name and its output goes to a file named ``=2.5``.
+
+    Why it is bad: the bound is not applied, any version comes, and nobody is told.
+
+    Example: ``pip install torch>=2.5 torchvision``
+
+    Fix: ``pip install "torch>=2.5" torchvision``.
+
+    Evidence: the grammar of the shell.
+    """
+
+    code = "TP704"
+    name = "unquoted-specifier"
+    severity = WARNING
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield one finding for each such requirement of a package that is watched."""
+        part = way.part
+        if part is None:
+            return
+        text = part.document.text
+        for slip in part.slips:
+            written = text[slip.span.start : slip.span.end]
+            name = written.partition(">")[0].partition("[")[0].lower().replace("_", "-")
+            if name not in WATCHED or any(char in written for char in "'\"$`\\ \t\r\n"):
+                continue
+            edit = Edit(slip.span, f'"{written}"')
+            yield self.finding(
+                part.document,
+                slip.span,
+                slip.message,
+                package=name,
+                because=(Because("> redirects what a command prints", PUBLISHED, REDIRECTIONS),),
+            )._replace(fix=Fix(UNSAFE, edit.text, (FileEdits(part.document, (edit,)),)))
+
+
+RULES = (ImageTorchReplaced, EarlierTorchReplaced, OtherToolkit, UnquotedSpecifier)
