@@ -20,7 +20,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchpin import __version__
 from torchpin.catalog.bounded import Budget, InspectError
@@ -206,11 +206,13 @@ def _opener(sockets: list[socket.socket]) -> urllib.request.OpenerDirector:
 
     class Connection(http.client.HTTPConnection):
         def connect(self) -> None:
+            self._create_connection = _connection
             super().connect()
             sockets.append(self.sock)
 
     class SecureConnection(http.client.HTTPSConnection):
         def connect(self) -> None:
+            self._create_connection = _connection
             super().connect()
             sockets.append(self.sock)
 
@@ -231,6 +233,52 @@ def _opener(sockets: list[socket.socket]) -> urllib.request.OpenerDirector:
     ):
         opener.add_handler(handler)
     return opener
+
+
+class _Names:
+    """Addresses of hosts, looked up once: a refresh makes hundreds of connections to two hosts.
+
+    Name servers drop lookups that come in bursts, and each costs seconds then.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], list[Any]] = {}
+        self._locks: dict[tuple[str, int], threading.Lock] = {}
+
+    def of(self, host: str, port: int) -> list[Any]:
+        with self._locks.setdefault((host, port), threading.Lock()):
+            found = self._known.get((host, port))
+            if found is None:
+                found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+                self._known[host, port] = found
+            return found
+
+    def forget(self, host: str, port: int) -> None:
+        self._known.pop((host, port), None)
+
+
+_NAMES = _Names()
+
+
+def _connection(
+    address: tuple[str, int], timeout: float | None = None, source: Any = None
+) -> socket.socket:
+    """Do what ``socket.create_connection`` does, with addresses that were looked up before."""
+    failure: OSError | None = None
+    for family, kind, protocol, _, place in _NAMES.of(*address):
+        made = socket.socket(family, kind, protocol)
+        try:
+            made.settimeout(timeout)
+            if source:
+                made.bind(source)
+            made.connect(place)
+        except OSError as error:
+            made.close()
+            failure = error
+        else:
+            return made
+    _NAMES.forget(*address)
+    raise failure or OSError("the name of the server has no address")
 
 
 @lru_cache(maxsize=1)
