@@ -20,8 +20,9 @@ class Form(NamedTuple):
 FORMS: tuple[Form, ...] = (
     Form(
         "dockerfile",
-        r"(?:[^/]*\.)?(?:[Dd]ockerfile|[Cc]ontainerfile)"
-        r"(?:[.-](?!dockerignore$|md$|[^/]*\.(?:md|dockerignore)$)[^/]*)?",
+        r"(?:[^/]*[._-])?(?:[Dd]ocker|[Cc]ontainer)file"
+        r"(?![^/]*\.(?:dockerignore|md|rst|py|sh|js|ts|go|json|ya?ml|toml|html|j2|tmpl|bak|orig)$)"
+        r"[^/]*",
         "dockerfile:read_dockerfile",
     ),
     Form("shell", r"[^/]+\.(?:sh|bash|zsh|ksh)", "scripts:read_shell"),

@@ -83,11 +83,16 @@ def load(path: str, cache: dict[str, Document]) -> Document:
 
 
 def kind_by_text(data: bytes) -> str:
-    """Return the kind of a file whose name does not tell: a script by its first line, else a
-    requirements file."""
+    """Return the kind of a file whose name does not tell: a script by its first line, a Dockerfile
+    by its first instruction, else a requirements file."""
     head = data[:80].partition(b"\n")[0]
     if head.startswith(b"#!") and head.split()[-1].endswith((b"sh", b"-e", b"-x")):
         return "shell"
+    if data[:1] in (b"F", b"A", b"#"):
+        from re import match
+
+        if match(rb"(?:#[^\n]*\n|\s*\n|ARG [^\n]*\n)*FROM [^\s=]+(?:\s+[Aa][Ss] \S+)?\s*\n", data):
+            return "dockerfile"
     return "requirements"
 
 

@@ -287,10 +287,10 @@ class Shell:
                     slips.append(Span(at, stop))
         if body is None:
             return
-        if body.type != "command":
-            yield from self.statement(body, branch, unsure, depth)
-            return
-        for command in self.command(body, branch, unsure, depth):
+        commands = list(self.statement(body, branch, unsure, depth))
+        # A redirection behind ``a && b`` stands above the whole list in the tree: it is b's.
+        yield from commands[:-1]
+        for command in commands[-1:]:
             found = tuple(
                 Redirect(self.text[span.start : span.end], before, self.source.span(*span))
                 for span in slips
@@ -300,7 +300,7 @@ class Shell:
             end = max((word.span.end for word in more), default=command.span.end)
             yield command._replace(
                 words=(*command.words, *more),
-                slips=found,
+                slips=(*command.slips, *found),
                 span=Span(command.span.start, max(command.span.end, end)),
             )
 
