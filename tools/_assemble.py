@@ -20,13 +20,22 @@ from tools._facts import (
     partners,
     pypi_wheels,
 )
-from tools._pypi import KEY, common, kernels_of_row, key_of, lowest, pypi_builds
+from tools._pypi import (
+    KEY,
+    common,
+    content_of,
+    kernels_of_row,
+    key_of,
+    lowest,
+    pypi_builds,
+)
 from tools._spans import Span, absences, spans
+from tools._wheels import Read
 
 from torchpin.catalog.existence import file_list
 from torchpin.catalog.labels import cuda_of
-from torchpin.catalog.model import FAMILY, Build, Kernels
-from torchpin.evidence import INFERRED, LOCKFILE, MEASURED, ORDER
+from torchpin.catalog.model import FAMILY, Build
+from torchpin.evidence import INFERRED, LOCKFILE, ORDER
 
 ELSEWHERE = {"torch": ["1.8.2"], "torchvision": ["0.9.2"], "torchaudio": ["0.8.2"]}
 """Published neither on PyPI nor on a channel that the facts hold."""
@@ -85,7 +94,8 @@ def assemble(facts: Facts, measured: dict[str, Any]) -> Assembly:
         for place, label in pair["pypi_default"].items()
     }
     contents = {row[1]: Content(*row) for row in measured["contents"]["rows"]}
-    linalg = {(r["version"], r["platform"]): r for r in measured["linalg"]["rows"]}
+    reads = {row[1]: Read(*row) for row in measured["wheels"]["rows"]}
+    contents |= {name: content_of(read) for name, read in reads.items() if name not in contents}
     packages = sorted({r.package for r in facts.rows if r.exists} | set(index))
     parts = []
     for package in packages:
@@ -94,13 +104,11 @@ def assemble(facts: Facts, measured: dict[str, Any]) -> Assembly:
         locked = [w for w in facts.locked if w.package == package]
         pairs_here = {f[0]: f[1] for t in pairs.values() for f in t.get(package, ()) if f[2] == 1}
         table = pypi_builds(
-            package, rows, files, pairs_here, defaults, listing, contents, contradictions
+            package, rows, files, pairs_here, defaults, listing, contents, reads, contradictions
         )
         channel_builds(package, rows, files, table)
         lock_builds(package, rows, locked, table, contradictions)
-        builds = [
-            with_libraries(b, linalg, table) if package == "torch" else b for b in table.values()
-        ]
+        builds = [with_libraries(b, table) if package == "torch" else b for b in table.values()]
         builds.sort(key=order)
         absent = absences(package, rows, facts.health)
         pypi = versions.get(package, [])
@@ -305,12 +313,9 @@ def empty(package: str, wheel: Wheel, platform: str) -> Build:
     )
 
 
-def with_libraries(
-    build: Build, linalg: Mapping[tuple[str, str], Any], table: Mapping[KEY, Build]
-) -> Build:
-    """Add libtorch_cuda_linalg.so as measured in PyPI's wheel of the same version and CUDA."""
-    row = linalg.get((build.version, build.platform))
-    if row is None or not row["present"]:
+def with_libraries(build: Build, table: Mapping[KEY, Build]) -> Build:
+    """Add the libraries of PyPI's wheel of the same version, platform and CUDA."""
+    if build.home == "pypi":
         return build
     twin = next(
         (
@@ -322,25 +327,4 @@ def with_libraries(
     )
     if twin is None or twin.channel != build.channel:
         return build
-    total = row["fatbins"]
-    held = [a for a, n in row["sass"].items() if n == total]
-    partial = [f"sm_{a} in {n}" for a, n in row["sass"].items() if n != total]
-    source = (
-        f"PyPI wheel {row['file']} sha256:{row['sha256']} (.nv_fatbin of {row['library']}: "
-        + (f"{total} fatbins" if total else "no device code")
-        + (f", {', '.join(partial)} of them only" if partial else "")
-        + ")"
-    )
-    lists = Kernels(
-        tuple(sorted(held, key=arch_number)),
-        tuple(sorted((a for a, n in row["ptx"].items() if n == total), key=arch_number)),
-        (),
-        MEASURED,
-        source,
-    )
-    return build._replace(libraries=((row["library"], lists),))
-
-
-def arch_number(text: str) -> tuple[int, str]:
-    digits = text.rstrip("af")
-    return int(digits), text[len(digits) :]
+    return build._replace(libraries=twin.libraries)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import email.parser
+import json
 import sys
 import time
 import urllib.error
@@ -18,9 +19,22 @@ from tools._common import project_files
 from tools._facts import Wheel, pypi_wheels
 from tools._zips import RemoteZip
 
-PACKAGES = ("torch", "torchaudio", "torchcodec", "torchdata", "torchtext", "torchvision")
+PACKAGES = (
+    "bitsandbytes",
+    "torch",
+    "torchao",
+    "torchaudio",
+    "torchcodec",
+    "torchdata",
+    "torchtext",
+    "torchvision",
+    "triton",
+    "xformers",
+)
 BEFORE = {"torch": Version("1.8")}
-"""Newer wheels of torch are known; their directories are long."""
+"""Newer wheels of torch are read by ``_wheels``; their directories are long."""
+BUILT = "cpp_lib.json"
+"""Where xformers tells what it was built with."""
 AT_ONCE = 4
 TRIES = 3
 
@@ -41,7 +55,8 @@ class Content(NamedTuple):
     version: str | None
     """``__version__`` of its ``version.py``, with the local label; None if it has none."""
     cuda: str | None
-    """``cuda`` of its ``version.py`` where that is a constant; None if it is not."""
+    """``cuda`` of its ``version.py`` where that is a constant, or of xformers' ``cpp_lib.json``;
+    None if it is not told."""
 
 
 def metadata(file: dict[str, Any], remote: RemoteZip | None = None) -> str:
@@ -87,6 +102,12 @@ def constants(source: str) -> dict[str, str]:
     }
 
 
+def cuda_built(data: bytes) -> dict[str, str]:
+    """Return the CUDA of a ``cpp_lib.json``: ``{"version": {"cuda": 1201}}`` is 12.1."""
+    number = json.loads(data).get("version", {}).get("cuda")
+    return {"cuda": f"{number // 100}.{number % 100}"} if isinstance(number, int) else {}
+
+
 def read_content(package: str, file: dict[str, Any]) -> Content:
     """Read one wheel."""
     archive = RemoteZip(file["url"], file.get("size"))
@@ -98,6 +119,9 @@ def read_content(package: str, file: dict[str, Any]) -> Content:
         specifier = None
     member = archive.named(f"{package}/version.py")
     told = constants(archive.read(member).decode()) if member else {}
+    built = archive.named(f"{package}/{BUILT}")
+    if built is not None:
+        told |= cuda_built(archive.read(built))
     return Content(
         package,
         file["filename"],

@@ -22,6 +22,7 @@ from packaging.version import InvalidVersion, Version
 from tools._assemble import Assembly, Part, assemble
 from tools._common import DATA, MEASURED, FloorError, digest, replace_all, table
 from tools._facts import PLATFORMS, Facts, read_facts
+from tools._internals import internals_file
 from tools.measure_wheels import load as load_measured
 
 from torchpin.catalog.labels import kind_of_label
@@ -208,10 +209,13 @@ def render(facts: Facts, measured_text: str, assembly: Assembly) -> dict[str, st
             "facts": facts.digests,
             "measured": measured["dates"],
             "measured_sha256": digest(measured_text.encode()),
+            "pinned": sorted({row[0] for row in measured["pins"]["rows"]}),
             "newest": {p.package: p.newest for p in assembly.parts},
             "builds": {p.package: len(p.builds) for p in assembly.parts},
         }
     )
+    torch = next((p.builds for p in assembly.parts if p.package == "torch"), [])
+    files["internals.json"] = internals_file(measured, torch)  # not part of the digest
     return files
 
 

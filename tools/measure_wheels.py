@@ -1,7 +1,8 @@
 """Measure what public wheels say and hold; writes ``tools/measured.json``.
 
     python -m tools.measure_wheels index        file lists of the watched packages
-    python -m tools.measure_wheels linalg       kernels of libtorch_cuda_linalg.so
+    python -m tools.measure_wheels wheels       kernels and requirements of torch and companions
+    python -m tools.measure_wheels internals    kernels of cuDNN, cuBLAS … that torch requires
     python -m tools.measure_wheels pins         Requires-Dist: torch of popular packages
     python -m tools.measure_wheels contents     METADATA and version.py of companions on PyPI
 
@@ -13,33 +14,38 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import io
 import json
 import sys
+import tarfile
 import urllib.error
-from collections import Counter
+import urllib.request
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 if not __package__:  # run by its path, from any folder
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.utils import (
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
 from packaging.version import InvalidVersion, Version
 from tools._common import (
     MEASURED,
     FloorError,
+    digest,
     index_url,
     project_files,
     replace_all,
 )
 from tools._common import table as json_table
-from tools._contents import measure_contents, metadata, torch_specifier
-from tools._zips import RemoteZip
-
-from torchpin.catalog.bounded import Held
-from torchpin.catalog.elf import read_elf
-from torchpin.catalog.fatbin import read_fatbins
+from tools._contents import AT_ONCE, measure_contents, metadata, torch_specifier
+from tools._wheels import measure_internals, measure_wheels
 
 WATCHED = (
     "torch",
@@ -58,26 +64,76 @@ WATCHED = (
     "bitsandbytes",
 )
 DEPENDENTS = (
-    "vllm",
-    "xformers",
-    "lightning",
-    "pytorch-lightning",
-    "torchmetrics",
     "accelerate",
-    "flash-attn",
-    "fairseq",
-    "transformers",
-    "sentence-transformers",
-    "timm",
-    "ultralytics",
+    "auto-gptq",
+    "autoawq",
     "bitsandbytes",
-    "torchrl",
-    "tensordict",
+    "botorch",
+    "captum",
+    "causal-conv1d",
+    "chronos-forecasting",
+    "compressed-tensors",
+    "coqui-tts",
+    "deepspeed",
+    "demucs",
+    "e3nn",
+    "easyocr",
+    "fairscale",
+    "fairseq",
     "fastai",
+    "flair",
+    "flash-attn",
+    "flashinfer-python",
+    "gptqmodel",
+    "gpytorch",
+    "invokeai",
+    "k-diffusion",
+    "kornia",
+    "lightning",
+    "litgpt",
+    "llmcompressor",
+    "lmdeploy",
+    "mamba-ssm",
+    "monai",
+    "nemo-toolkit",
+    "open-clip-torch",
+    "openai-whisper",
+    "optimum",
+    "outlines",
+    "peft",
+    "pyannote-audio",
+    "pytorch-forecasting",
+    "pytorch-lightning",
+    "sentence-transformers",
+    "sglang",
+    "spandrel",
+    "speechbrain",
+    "stanza",
+    "tensordict",
+    "timm",
+    "torch-geometric",
+    "torch-tensorrt",
+    "torchdiffeq",
+    "torchmetrics",
+    "torchrl",
+    "torchsde",
+    "torchtune",
+    "transformers",
+    "trl",
+    "ultralytics",
+    "unsloth",
+    "unsloth-zoo",
+    "vllm",
+    "whisperx",
+    "xformers",
+    "xgrammar",
 )
-LINALG = "torch/lib/libtorch_cuda_linalg.so"
-LINALG_VERSIONS = ("2.9.1", "2.10.0", "2.11.0", "2.12.0", "2.12.1", "2.13.0", "2.14.0", "2.14.1")
-LINALG_NEWEST = "2.15.0"
+NEWEST = 25
+"""How many of their newest releases are read."""
+EXACT = {"sglang": 90, "vllm": 90, "xformers": 60}
+"""Packages that pin torch exactly: old releases of them hold files to old releases of torch."""
+SDISTS = 3
+"""Of packages without wheels: how many source archives are read, whole."""
 
 
 def wheel(name: str) -> tuple[Version, list[str], list[str]] | None:
@@ -129,75 +185,75 @@ def is_version(text: str) -> bool:
     return True
 
 
-def kernels_of(data: bytes) -> dict[str, Any]:
-    """Count, for an ELF library, in how many of its fatbins each arch occurs."""
-    held = Held(data)
-    found = read_fatbins(held, read_elf(held).fatbins)
-    sass: Counter[str] = Counter()
-    ptx: Counter[str] = Counter()
-    for part in found.parts:
-        sass.update(dict.fromkeys(part.sass, part.fatbins))
-        ptx.update(dict.fromkeys(part.ptx, part.fatbins))
-    return {
-        "fatbins": found.total + found.others,
-        "sass": dict(sorted(sass.items())),
-        "ptx": dict(sorted(ptx.items())),
-    }
+def measure_pins(state: dict[str, Any]) -> dict[str, Any]:
+    """Read METADATA of the last versions of packages that depend on torch.
 
-
-def measure_linalg(_: dict[str, Any]) -> dict[str, Any]:
-    """Read libtorch_cuda_linalg.so of one PyPI wheel a release and machine."""
-    rows = []
-    files = project_files("torch")["files"]
-    for version in (*LINALG_VERSIONS, LINALG_NEWEST):
-        for machine in ("x86_64", "aarch64"):
-            names = [
-                f
-                for f in files
-                if f["filename"].startswith(f"torch-{version}-cp312-cp312-manylinux")
-                and f["filename"].endswith(f"{machine}.whl")
-            ]
-            if not names:
-                continue
-            file = names[0]
-            archive = RemoteZip(file["url"], file.get("size"))
-            found = archive.named(LINALG)
-            row: dict[str, Any] = {
-                "version": version,
-                "platform": f"linux-{machine}",
-                "file": file["filename"],
-                "sha256": file["hashes"]["sha256"],
-                "library": LINALG.rpartition("/")[2],
-                "present": found is not None,
-            }
-            if found is not None:
-                row |= kernels_of(archive.read(found))
-            rows.append(row)
-            print(row)
-    return {"rows": rows}
-
-
-def measure_pins(_: dict[str, Any]) -> dict[str, Any]:
-    """Read METADATA of the last versions of packages that depend on torch."""
-    rows = []
+    What was read of the same bytes before is not read again. A package without wheels is read
+    from the PKG-INFO of its newest source archives.
+    """
+    known = {row[3]: row for row in state.get("pins", {}).get("rows", [])}
+    none = set(state.get("pins", {}).get("none", ()))
+    rows: list[list[Any]] = []
     for package in DEPENDENTS:
-        wheels: dict[Version, dict[str, Any]] = {}
-        for file in project_files(package)["files"]:
-            read = wheel(file["filename"]) if file["filename"].endswith(".whl") else None
-            if read and not read[0].is_prerelease and not file.get("yanked"):
-                wheels.setdefault(read[0], file)
-        for version in sorted(wheels, reverse=True)[:12]:
-            file = wheels[version]
-            specifier = torch_specifier(metadata(file))
-            if specifier is not None:
-                rows.append([package, str(version), specifier, file["hashes"]["sha256"]])
-        print(package, sum(row[0] == package for row in rows))
-    return {"rows": sorted(rows, key=lambda row: (row[0], Version(row[1])))}
+        files = newest_files(package)
+        fresh = [f for f in files if f["hashes"]["sha256"] not in {*known, *none}]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            texts = list(pool.map(described, fresh))
+        for file, text in zip(fresh, texts, strict=True):
+            specifier = torch_specifier(text)
+            sha256 = file["hashes"]["sha256"]
+            if not specifier:  # not required, or any release will do
+                none.add(sha256)
+            else:
+                known[sha256] = [package, str(file["version"]), specifier, sha256]
+        digests = [f["hashes"]["sha256"] for f in files]
+        rows += [known[sha] for sha in digests if sha in known and sha not in none]
+        print(package, sum(row[0] == package for row in rows), flush=True)
+    return {"rows": sorted(rows, key=lambda row: (row[0], Version(row[1]))), "none": none}
+
+
+def newest_files(package: str) -> list[dict[str, Any]]:
+    """Return one file a release, newest first: wheels, or source archives where there are none."""
+    wheels: dict[Version, dict[str, Any]] = {}
+    sources: dict[Version, dict[str, Any]] = {}
+    for file in project_files(package)["files"]:
+        name = file["filename"]
+        read = wheel(name) if name.endswith(".whl") else None
+        version = read[0] if read else source_version(name)
+        if version is not None and not version.is_prerelease and not file.get("yanked"):
+            (wheels if read else sources).setdefault(version, {**file, "version": version})
+    found, most = (wheels, EXACT.get(package, NEWEST)) if wheels else (sources, SDISTS)
+    return [found[version] for version in sorted(found, reverse=True)[:most]]
+
+
+def source_version(name: str) -> Version | None:
+    """Return the version of a source archive; None if its name does not tell."""
+    try:
+        return parse_sdist_filename(name)[1] if name.endswith(".tar.gz") else None
+    except (InvalidSdistFilename, InvalidVersion):
+        return None
+
+
+def described(file: dict[str, Any]) -> str:
+    """Return the METADATA of a wheel, or the PKG-INFO of a source archive."""
+    if file["filename"].endswith(".whl"):
+        return metadata(file)
+    with urllib.request.urlopen(file["url"], timeout=120) as answer:
+        data = answer.read()
+    if digest(data) != file["hashes"]["sha256"]:
+        raise OSError(f"{file['filename']} is not what the index listed")
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        for member in archive:
+            if member.name.endswith("/PKG-INFO") and member.name.count("/") == 1:
+                held = archive.extractfile(member)
+                return held.read().decode("utf-8", "replace") if held else ""
+    return ""
 
 
 PARTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "index": measure_index,
-    "linalg": measure_linalg,
+    "wheels": measure_wheels,
+    "internals": measure_internals,
     "pins": measure_pins,
     "contents": measure_contents,
 }
@@ -212,7 +268,9 @@ def render(state: dict[str, Any]) -> str:
         {
             "dates": state.get("dates", {}),
             "index": flat,
-            "linalg": state.get("linalg", {}).get("rows", []),
+            "wheels": state.get("wheels", {}).get("rows", []),
+            "internals": state.get("internals", {}).get("rows", []),
+            "brings": state.get("internals", {}).get("brings", []),
             "pins": state.get("pins", {}).get("rows", []),
             "contents": state.get("contents", {}).get("rows", []),
         }
@@ -232,7 +290,8 @@ def load(text: str) -> dict[str, Any]:
     return {
         "dates": raw["dates"],
         "index": index,
-        "linalg": {"rows": raw["linalg"]},
+        "wheels": {"rows": raw.get("wheels", [])},
+        "internals": {"rows": raw.get("internals", []), "brings": raw.get("brings", [])},
         "pins": {"rows": raw["pins"]},
         "contents": {"rows": raw.get("contents", [])},
     }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from torchpin.catalog import internals
 from torchpin.catalog.model import Build, Kernels
 from torchpin.fleet.model import Gpu, NodeGroup, Python, Target
 
@@ -61,6 +64,55 @@ def _build(
 def _target(*gpus: Gpu, python: Python | None = None, **extra: Any) -> Target:
     group = NodeGroup("nodes", gpus, (), "linux-x86_64")
     return Target(group._replace(**extra), python)
+
+
+def _table(folder: Path, **tables: Any) -> internals.Internals:
+    path = folder / "internals.json"
+    whole = {name: [] for name in ("torch", "brings", "wheels", "lists", "sources")} | tables
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    return internals.Internals(str(path))
+
+
+@pytest.fixture
+def nothing_brought(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing is known of what torch brings."""
+    monkeypatch.setattr(internals, "_internals", _table(tmp_path))
+
+
+@pytest.fixture
+def brought(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """Set what torch 2.13.0 of a channel brings: package → (version, (file, SASS, PTX), …)."""
+
+    def set_table(
+        channel: str, evidence: str = "measured", **packages: tuple[str, list[tuple[str, str, str]]]
+    ) -> None:
+        lists = [[s, p] for _, files in packages.values() for _, s, p in files]
+        names = {key: key.replace("_", "-") for key in packages}
+        table = _table(
+            tmp_path,
+            torch=[["2.13.0", "linux-x86_64", channel, 0, evidence, 0]],
+            brings=[
+                [
+                    " ".join(f"{names[k]}=={v}" for k, (v, _) in packages.items()),
+                    {names[k]: v for k, (v, _) in packages.items()},
+                ]
+            ],
+            wheels=[
+                [
+                    names[k],
+                    v,
+                    "linux-x86_64",
+                    [[file, lists.index([s, p])] for file, s, p in files],
+                    1,
+                ]
+                for k, (v, files) in packages.items()
+            ],
+            lists=lists,
+            sources=["METADATA of torch", "wheel of NVIDIA"],
+        )
+        monkeypatch.setattr(internals, "_internals", table)
+
+    return set_table
 
 
 @pytest.fixture

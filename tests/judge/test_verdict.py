@@ -14,6 +14,8 @@ from torchpin.fleet.model import Gpu, Python, Target
 from torchpin.judge.model import BADNESS, Reason
 from torchpin.judge.verdict import combine, judge
 
+pytestmark = pytest.mark.usefixtures("nothing_brought")
+
 Make = Callable[..., Build]
 MakeGpu = Callable[..., Gpu]
 MakeTarget = Callable[..., Target]

@@ -23,11 +23,14 @@ from tools._contents import (
     read_content,
     torch_specifier,
 )
+from tools._wheels import lists_of, stated_gpus
 from tools._zips import RemoteZip
 
 from tools import _contents, _zips, measure_wheels
 from torchpin.catalog import fatbin as fatbins
-from torchpin.catalog.bounded import InspectError
+from torchpin.catalog.bounded import Held
+from torchpin.catalog.elf import read_elf
+from torchpin.catalog.fatbin import read_fatbins
 
 Entry = tuple[int, int, int]
 
@@ -61,26 +64,36 @@ def elf(section: bytes, content: bytes) -> bytes:
     return header.ljust(64, b"\0") + content + names + table_
 
 
+def lists(library: bytes) -> Any:
+    held = Held(library)
+    return lists_of(read_fatbins(held, read_elf(held).fatbins))
+
+
 def test_kernels_of_a_library() -> None:
     content = fatbin((2, 75, 0), (2, 90, 0x100000), (1, 120, 0)) + fatbin((2, 75, 0))
-    found = measure_wheels.kernels_of(elf(b".nv_fatbin", content))
-    assert found == {"fatbins": 2, "sass": {"75": 2, "90a": 1}, "ptx": {"120": 1}}
+    assert lists(elf(b".nv_fatbin", content)) == (2, {"75": 2, "90a": 1}, {"120": 1})
 
 
 def test_family_suffix_and_padding_between_fatbins() -> None:
     content = fatbin((2, 100, 0x200000)) + b"\0" * 8 + fatbin((2, 80, 0))
-    found = measure_wheels.kernels_of(elf(b".nv_fatbin", content))
-    assert found["sass"] == {"100f": 1, "80": 1}
+    assert lists(elf(b".nv_fatbin", content))[1] == {"100f": 1, "80": 1}
 
 
 def test_other_sections_do_not_count() -> None:
-    found = measure_wheels.kernels_of(elf(b"__nv_relfatbin", fatbin((1, 50, 0))))
-    assert found == {"fatbins": 0, "sass": {}, "ptx": {}}
+    assert lists(elf(b"__nv_relfatbin", fatbin((1, 50, 0)))) == (0, {}, {})
 
 
-def test_no_elf_is_refused() -> None:
-    with pytest.raises(InspectError, match="ELF"):
-        measure_wheels.kernels_of(b"MZ" + b"\0" * 100)
+@pytest.mark.parametrize(
+    ("data", "states"),
+    [
+        (b"x\0sm_70 sm_75 compute_75\0\0sm_90\0", "sm_70 sm_75 compute_75"),
+        (b"std::string ipc_hsm_70 sm_120\0", "sm_70 sm_120"),  # as in torch 2.8 and 2.9
+        (b"sm_70 sm_75 and more", ""),
+        (b"", ""),
+    ],
+)
+def test_what_torch_states(data: bytes, states: str) -> None:
+    assert stated_gpus(data) == states
 
 
 class Host:

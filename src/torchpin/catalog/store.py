@@ -50,6 +50,7 @@ class Catalog:
         """What a user should know of the choice of this catalog."""
         self._newest: dict[str, str] = head["newest"]
         self._counts: dict[str, int] = head["builds"]
+        self._pinned: list[str] | None = head.get("pinned")
         self._packages: dict[str, Package | None] = {}
         self._files: dict[str, Any] = {}
 
@@ -197,6 +198,8 @@ class Catalog:
 
     def pins(self, package: str, version: str) -> str | None:
         """Return the torch specifier of a popular package's METADATA; None if not recorded."""
+        if self._pinned is not None and package not in self._pinned:
+            return None  # most packages: the table need not be read
         table = self._files.get("pins")
         if table is None:
             table = self._files["pins"] = {}

@@ -10,6 +10,7 @@ from torchpin.evidence import INFERRED, PROOF, PUBLISHED
 from torchpin.fleet.model import Gpu, NodeGroup, Target
 from torchpin.judge.companions import judge_companion
 from torchpin.judge.driver import judge_driver
+from torchpin.judge.internals import judge_internals, not_known
 from torchpin.judge.kernels import NONE, PTX, SASS, Match, gfx_match, kernel_match
 from torchpin.judge.model import (
     BADNESS,
@@ -145,6 +146,8 @@ def _judge_cuda(
         if how != NONE or reasons[-1].evidence not in PROOF:
             for name, kernels in build.libraries:
                 reasons.extend(_library(subject, name, kernels, gpu, group, cuda, drivers))
+            if build.package == "torch":
+                reasons.extend(judge_internals(build, gpu, group, cuda))
     if cuda is not None:
         reasons.extend(judge_driver(subject, cuda, gpu, how, group, drivers))
     if build.package == "torch" and gpu.capability < (7, 0) and build.version[0] != "1":
@@ -283,7 +286,8 @@ def _leaves_out(build: Build, group: NodeGroup) -> tuple[str, ...]:
     nvidia = any(gpu.vendor == "nvidia" for gpu in group.gpus)
     if kind == CUDA and nvidia:
         if build.package == "torch":
-            out.append("cuDNN, cuBLAS and the other NVIDIA libraries")
+            if missing := not_known(build):
+                out.append(missing)
             if not build.libraries:
                 out.append("libtorch_cuda_linalg.so (its kernels are not known for this build)")
         if build.kernels is None and build.package != "torch":
