@@ -53,7 +53,12 @@ class Proof:
     def installs(self, document: Document, enabled: Mapping[str, str]) -> list[Install]:
         """Return the ways in of a manifest that the fleet uses, and those of the new extras."""
         installs = project_installs(
-            document, lock=None, siblings=self.siblings, client=self.client, private=self.private
+            document,
+            lock=None,
+            siblings=self.siblings,
+            client=self.client,
+            private=self.private,
+            settings=self.ways[0].install.settings,
         )
         by_name = {install.name: install for install in installs}
         found: list[Install] = []
