@@ -16,6 +16,7 @@ from torchpin.judge.model import FAILS, PARTLY, UNKNOWN
 from torchpin.rules.context import Context, Way
 from torchpin.rules.lock_stops import INDEX_CONFLICT, conflict_of, hidden, ways_of
 from torchpin.rules.model import ERROR, WARNING, Because, Finding
+from torchpin.rules.project_extras import ExtraByReference
 from torchpin.rules.project_words import (
     LINUX,
     UV,
@@ -127,7 +128,7 @@ def routed_parts(needs: Needs) -> Iterator[tuple[Unit, Need]]:
                 continue
             if need.name not in WATCHED:
                 continue
-            if not any(unit in members for members in needs.conflicts):
+            if not any(members & {unit, need.item} for members in needs.conflicts):
                 yield unit, need
 
 
@@ -384,4 +385,4 @@ def settled(root: Document, package: str, context: Context) -> bool:
     return bool(known) and (FAILS in known or PARTLY in known or UNKNOWN not in known)
 
 
-RULES = (UndeclaredConflict, PackageNotRouted)
+RULES = (UndeclaredConflict, PackageNotRouted, ExtraByReference)

@@ -73,13 +73,16 @@ class IndexNotExplicit(ProjectRule):
     ) -> Iterator[Finding]:
         """Yield channels that are open to every package."""
         client = way.install.client
+        given = way.install.settings or root
+        if given.project is None or (client == "uv" and given.project.ignored):
+            return  # uv takes no settings from the file: sources alone use its indexes
         declared = {one.name for one in root.declarations if one.scope != "build"}
         stale = sorted(declared & context.catalog.shadowed())
         first = not any(
             one.key == "uv.index-strategy" and one.value.startswith("unsafe-")
-            for one in project.settings
+            for one in given.project.settings
         )
-        for index in project.indexes:
+        for index in given.project.indexes:
             kind = kind_of_index(index, way)
             if not self.is_open(index, client, kind):
                 continue
@@ -88,7 +91,7 @@ class IndexNotExplicit(ProjectRule):
                 text = f"{shorten(stale)} would be an old copy: {text}"
             told, source = _ORDER[client]
             yield self.finding(
-                root,
+                given,
                 index.url_span,
                 text,
                 because=[Because(told, PUBLISHED, source), *copies(stale, context)],
