@@ -20,13 +20,14 @@ from torchpin.documents.loader import kind_by_text, load, read_as
 from torchpin.documents.pins import exact_version
 from torchpin.errors import TorchpinError, UsageError
 from torchpin.fleet.model import Fleet, NodeGroup, Settings, Target
+from torchpin.judge.alike import SharedJudge
 from torchpin.judge.model import Reason, Verdict
-from torchpin.judge.verdict import judge, judge_companion
+from torchpin.judge.verdict import judge_companion
 from torchpin.rules.context import Context, Judged, JudgedSet, Way
 from torchpin.rules.model import INFO, Finding
 from torchpin.rules.registry import Rule, all_rules, merge, run_rules
+from torchpin.select.alike import select_all
 from torchpin.select.model import Install, SelectedSet, Selection
-from torchpin.select.selection import select
 from torchpin.ways import entries, project_of, without_echoes
 
 ROUNDS = 8
@@ -220,7 +221,9 @@ def meant_build(selection: Selection, chosen: SelectedSet, catalog: Catalog) -> 
     return builds[0] if len(builds) == 1 else None
 
 
-def judge_set(chosen: SelectedSet, catalog: Catalog, drivers: Drivers, declared: bool) -> JudgedSet:
+def judge_set(
+    chosen: SelectedSet, catalog: Catalog, judge: SharedJudge, declared: bool
+) -> JudgedSet:
     """Stage 3. Return the selections of one install on one target with their verdicts."""
     torch = next((one for one in chosen.selections if one.package == "torch"), None)
     judged: list[Judged] = []
@@ -230,13 +233,13 @@ def judge_set(chosen: SelectedSet, catalog: Catalog, drivers: Drivers, declared:
         build = selection.build
         if build is not None:
             if declared:
-                verdict = judge(build, chosen.target, drivers)
+                verdict = judge(build, chosen.target)
             if torch is not None and torch.build is not None and selection.package in COMPANIONS:
                 beside = judge_companion(build, torch.build)
         elif declared:
             meant = meant_build(selection, chosen, catalog)
             if meant is not None:
-                found = judge(meant, chosen.target, drivers)
+                found = judge(meant, chosen.target)
                 reasons = tuple(one for one in found.reasons if one.question in HARDWARE)
                 judged.append(Judged(selection, found._replace(reasons=reasons), meant))
                 continue
@@ -256,12 +259,13 @@ def judge_install(
 
     ``before``: what is installed already; what a companion needs and is there is not installed.
     """
-    sets = [select(install, target, catalog) for target in targets]
+    sets = list(select_all(install, targets, catalog))
     if before:
         from torchpin.select.parts import without_installed
 
         sets = [without_installed(chosen, before) for chosen in sets]
-    return tuple(judge_set(chosen, catalog, drivers, declared) for chosen in sets)
+    judge = SharedJudge(drivers)
+    return tuple(judge_set(chosen, catalog, judge, declared) for chosen in sets)
 
 
 def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages, tuple[str, ...]]:

@@ -80,9 +80,9 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
     for module, name in (
         (loader, "read_bytes"),
-        (engine, "select"),
-        (plan, "solve"),
-        (reread, "select"),
+        (engine, "select_all"),
+        (plan, "solve_way"),
+        (reread, "select_all"),
     ):
         label = f"{module.__name__}.{name}"
         monkeypatch.setattr(module, name, counting(label, getattr(module, name)))
@@ -109,9 +109,9 @@ def test_every_file_is_read_selected_and_planned_once(
         assert totals[1][name] == 6 * once, name
         assert totals[2][name] == 12 * once, name
     assert totals[0]["torchpin.documents.loader.read_bytes"] == 1
-    assert totals[0]["torchpin.engine.select"] == 1  # one target
-    assert totals[0].get("torchpin.rewrite.plan.solve", 0) <= 2  # strictly, then softened
-    assert ("torchpin.rewrite.plan.solve" in totals[0]) == (text == BROKEN)
+    assert totals[0]["torchpin.engine.select_all"] == 1  # one target
+    assert totals[0].get("torchpin.rewrite.plan.solve_way", 0) <= 2  # strictly, then softened
+    assert ("torchpin.rewrite.plan.solve_way" in totals[0]) == (text == BROKEN)
 
 
 def test_the_work_on_many_projects_is_linear(fleet: Fleet, tmp_path: Path) -> None:
@@ -163,4 +163,4 @@ def test_fixing_many_lines_takes_few_rounds(
     result = engine.fix(engine.Options((str(path),), isolated=True), fleet)
     (change,) = result.changes
     assert b"+cu126" not in change[1]
-    assert counts["torchpin.engine.select"] <= 3
+    assert counts["torchpin.engine.select_all"] <= 3

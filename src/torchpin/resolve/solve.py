@@ -171,8 +171,16 @@ def solve(request: Request, catalog: Catalog, space: Space | None = None) -> Out
     if len(plans) == 1 and not parts.unserved:
         return Outcome(plans, (), ())
     lenient = frozenset(space.targets[n] for n in parts.lenient)
-    unserved = tuple(_unserved(request, space, number) for number in parts.unserved)
-    return Outcome(plans, unserved, Explainer(request, space, lenient).conflicts())
+    told: dict[int, Unserved] = {}
+    for number in parts.unserved:
+        if space.like(number) not in told:
+            told[space.like(number)] = _unserved(request, space, number)
+    unserved = tuple(
+        told[space.like(number)]._replace(target=space.targets[number]) for number in parts.unserved
+    )
+    first = tuple(space.targets[number] for number in dict.fromkeys(map(space.like, numbers)))
+    asked = request._replace(targets=first)  # groups that are alike are told of once
+    return Outcome(plans, unserved, Explainer(asked, space, lenient).conflicts())
 
 
 def _torch(found: Found) -> Build:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchpin.catalog.model import Build
 from torchpin.evidence import PROOF
+from torchpin.fleet.alike import likeness
 from torchpin.fleet.model import Target
 from torchpin.judge.model import (
     BADNESS,
@@ -96,6 +97,8 @@ class Space:
         self.judge = judge_build
         self.judge_pair = judge_pair
         self._numbers: dict[Target, int] = {}
+        self._likes: dict[Target, int] = {}
+        self._like: list[int] = []
         self.targets: list[Target] = []
         self._builds: dict[tuple[str, str, str], dict[str, list[Build]]] = {}
         self._verdicts: dict[tuple[int, int], Verdict] = {}
@@ -112,17 +115,24 @@ class Space:
         if number is None:
             number = self._numbers[target] = len(self.targets)
             self.targets.append(target)
+            self._like.append(self._likes.setdefault(likeness(target), number))
         return number
+
+    def like(self, number: int) -> int:
+        """Return the number of the first target that is equal to one in all that matters."""
+        return self._like[number]
 
     def lanes(
         self, targets: Iterable[int], lenient: frozenset[int] = frozenset()
     ) -> tuple[Lane, ...]:
         """Return one lane a platform; the lane that leads (a GPU, then Linux) comes first."""
-        by_platform: dict[str, list[int]] = {}
+        by_platform: dict[str, dict[int, None]] = {}
         for number in targets:
-            by_platform.setdefault(self.targets[number].group.platform, []).append(number)
+            alike = by_platform.setdefault(self.targets[number].group.platform, {})
+            alike[self._like[number]] = None
+        likes = frozenset(self._like[number] for number in lenient)
         lanes = [
-            Lane(platform, (Option(platform, tuple(numbers)),), lenient.intersection(numbers))
+            Lane(platform, (Option(platform, tuple(numbers)),), likes.intersection(numbers))
             for platform, numbers in by_platform.items()
         ]
         return tuple(sorted(lanes, key=lambda lane: (not self.has_gpu(lane), _rank(lane.name))))
@@ -166,6 +176,7 @@ class Space:
 
     def verdict(self, build: Build, number: int) -> Verdict:
         """Return the verdict on a build for a target."""
+        number = self._like[number]
         at = (id(build), number)
         found = self._verdicts.get(at)
         if found is None:
@@ -180,6 +191,7 @@ class Space:
         ``because`` says so. For a
         companion, kernels that nobody has read do not stand in the way of a plan.
         """
+        number = self._like[number]
         at = (id(build), number)
         found = self._levels.get(at)
         if found is None:

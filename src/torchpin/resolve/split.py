@@ -33,12 +33,18 @@ class _Solver:
         self.aim = aim
         self.lenient: set[int] = set()
         self._known: dict[frozenset[int], Found | None] = {}
+        self._hopeless: set[int] = set()
 
     def of(self, numbers: frozenset[int]) -> Found | None:
-        if numbers not in self._known:
-            lanes = self.space.lanes(sorted(numbers), frozenset(self.lenient))
-            self._known[numbers] = solve_lanes(self.space, lanes, self.aim)
-        return self._known[numbers]
+        likes = self.likes(numbers)
+        if likes not in self._known:
+            lanes = self.space.lanes(sorted(likes), frozenset(self.lenient))
+            self._known[likes] = solve_lanes(self.space, lanes, self.aim)
+        return self._known[likes]
+
+    def likes(self, numbers: frozenset[int]) -> frozenset[int]:
+        """Return targets without those that are like another of them."""
+        return frozenset(map(self.space.like, numbers))
 
     def serves(self, number: int, *, lenient: bool = False) -> bool:
         """Whether a target can be served; if need be with an unknown verdict, which is noted."""
@@ -47,11 +53,15 @@ class _Solver:
             return True
         if not lenient:
             return False
-        self.lenient.add(number)
-        del self._known[one]
+        like = self.space.like(number)
+        if like in self._hopeless:
+            return False
+        self.lenient.add(like)
+        del self._known[self.likes(one)]
         if self.of(one) is not None:
             return True
-        self.lenient.discard(number)
+        self.lenient.discard(like)
+        self._hopeless.add(like)
         return False
 
 
@@ -170,7 +180,10 @@ def _merge(solver: _Solver, atoms: list[frozenset[int]]) -> list[frozenset[int]]
     """Join atoms to which exactly the same builds are open."""
     space = solver.space
     merged: dict[object, frozenset[int]] = {}
+    alike: dict[frozenset[int], list[frozenset[int]]] = {}
     for atom in atoms:
+        alike.setdefault(solver.likes(atom), []).append(atom)
+    for atom in [frozenset().union(*some) for some in alike.values()]:
         lanes = space.lanes(sorted(atom), frozenset(solver.lenient))
         signature = tuple(
             (

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document
 from torchpin.fleet.model import Target
+from torchpin.judge.alike import SharedJudge
 from torchpin.judge.model import FAILS, UNKNOWN
-from torchpin.judge.verdict import judge, judge_companion
+from torchpin.judge.verdict import judge_companion
 from torchpin.rules.context import Context, Way
+from torchpin.select.alike import select_all
 from torchpin.select.model import Install, Placed, SelectedSet
 from torchpin.select.projects import project_installs
-from torchpin.select.selection import select
 
 
 class Proof:
@@ -24,6 +25,8 @@ class Proof:
         self.siblings = ways[0].install.siblings
         self.client = ways[0].install.client
         self.private = dict(ways[0].private)
+        self.judge = SharedJudge(context.drivers)
+        self.bound = frozenset().union(*(way.bound for way in ways))
 
     def targets(self, name: str | None = None) -> tuple[Target, ...]:
         """Return the targets of the way of a name; of all ways if there is no such way."""
@@ -43,11 +46,13 @@ class Proof:
         found: list[SelectedSet] = []
         for install in self.installs(document, enabled):
             new = set(install.extras) & set(enabled.values())
+            targets = []
             for target in self.targets(install.name):
                 extra = enabled.get(target.group.name)
                 if (extra is not None and extra not in install.extras) or (extra is None and new):
                     continue
-                found.append(select(install, target, self.context.catalog))
+                targets.append(target)
+            found += select_all(install, targets, self.context.catalog)
         return found
 
     def installs(self, document: Document, enabled: Mapping[str, str]) -> list[Install]:
@@ -83,7 +88,7 @@ class Proof:
                 continue
             if one.build is None:
                 return False
-            status = judge(one.build, chosen.target, self.context.drivers).status
+            status = self.judge(one.build, chosen.target).status
             if status == FAILS or (status == UNKNOWN and one.package == "torch"):
                 return False
             if one.package != "torch" and any(
@@ -98,7 +103,7 @@ class Proof:
         for chosen in sets:
             name = chosen.target.group.name
             runs = self.runs(chosen)
-            bound = any(name in way.bound for way in self.ways)
+            bound = name in self.bound
             good[name] = (good.get(name, True) and runs) if bound else good.get(name, False) or runs
         return good
 

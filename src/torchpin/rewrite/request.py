@@ -94,32 +94,28 @@ def intended_targets(way: Way, context: Context) -> tuple[Target, ...]:
     serves already or that nobody serves. A file that is meant for CPUs is planned without GPUs.
     """
     targets = tuple(judged_set.target for judged_set in way.sets)
+    applying = {
+        (judged_set.target.group.name, judged_set.target.python)
+        for judged_set in way.sets
+        if has_family(judged_set)
+    }
+
+    def applies(one: Target) -> bool:
+        return (one.group.name, one.python) in applying
+
     if not context.declared:
-        return tuple(one for one in targets if applies_on(way, one))[:1]
+        return tuple(one for one in targets if applies(one))[:1]
     rivals = context.rivals(way)
     if rivals and not way.bound:
-        mine = [
-            one
-            for one in targets
-            if way.serves(one.group.name)
-            or not any(other.serves(one.group.name) for other in rivals)
-        ]
+        served = frozenset().union(*(context.served_by(other) for other in rivals))
+        own = context.served_by(way)
+        mine = [one for one in targets if one.group.name in own or one.group.name not in served]
         targets = tuple(mine) or targets
         if way.cpu_only:
             targets = tuple(
                 one._replace(group=one.group._replace(gpus=(), driver=None)) for one in targets
             )
-    return tuple(one for one in targets if applies_on(way, one)) or targets
-
-
-def applies_on(way: Way, target: Target) -> bool:
-    """True if anything of the family is asked for on the target."""
-    for judged_set in way.sets:
-        if judged_set.target.group.name == target.group.name and (
-            judged_set.target.python == target.python
-        ):
-            return has_family(judged_set)
-    return False
+    return tuple(one for one in targets if applies(one)) or targets
 
 
 def has_family(judged_set: JudgedSet) -> bool:

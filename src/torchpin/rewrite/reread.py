@@ -8,15 +8,16 @@ from torchpin.catalog.model import Build
 from torchpin.documents.base import Document, apply_edits
 from torchpin.documents.requirements import read_requirements
 from torchpin.errors import RewriteError
+from torchpin.judge.alike import SharedJudge
 from torchpin.judge.model import FAILS, UNKNOWN, Verdict
-from torchpin.judge.verdict import judge, judge_companion
+from torchpin.judge.verdict import judge_companion
 from torchpin.resolve.model import Plan
 from torchpin.rewrite.parts import part_of
 from torchpin.rewrite.requirements import Draft
 from torchpin.rules.context import Context, Way
+from torchpin.select.alike import select_all
 from torchpin.select.installs import install_of
 from torchpin.select.model import Install
-from torchpin.select.selection import select
 
 
 def edited(way: Way, one: Draft) -> Install:
@@ -61,9 +62,11 @@ def holds(way: Way, context: Context, plan: Plan, one: Draft) -> bool:
         install = edited(way, one)
     except RewriteError:  # the text would no longer hold these commands
         return False
-    for target in plan.targets:
-        versions = dict(part_of(plan, target).versions)
-        chosen = select(install, target, context.catalog)
+    parts = {id(part): dict(part.versions) for part in (plan, *plan.parts)}
+    verdict = SharedJudge(context.drivers)
+    for chosen in select_all(install, plan.targets, context.catalog):
+        target = chosen.target
+        versions = parts[id(part_of(plan, target))]
         if chosen.conflict is not None:
             return False
         torch = next((some.build for some in chosen.selections if some.package == "torch"), None)
@@ -75,7 +78,7 @@ def holds(way: Way, context: Context, plan: Plan, one: Draft) -> bool:
                 return False
             if one.pinned and build.version != versions[selection.package]:
                 return False
-            if context.declared and not may_run(judge(build, target, context.drivers), build):
+            if context.declared and not may_run(verdict(build, target), build):
                 return False
             if torch is not None and selection.package != "torch":
                 reasons = judge_companion(build, torch)

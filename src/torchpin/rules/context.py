@@ -191,7 +191,9 @@ class Context:
         """Return the groups that a way of this context works for."""
         found = self._served.get(id(way))
         if found is None:
-            found = frozenset(one.name for one in self.fleet.groups if way.serves(one.name))
+            sets = {one.target.group.name: True for one in way.sets}
+            sets.update((one.target.group.name, False) for one in way.sets if not one.serves)
+            found = frozenset(one.name for one in self.fleet.groups if sets.get(one.name))
             self._served[id(way)] = found
         return found
 
