@@ -11,7 +11,8 @@ import os
 import re
 from collections.abc import Sequence
 
-from torchpin.documents.base import Document, Edit, Span, apply_edits
+from torchpin.documents.atoms import Word, cut, text_of
+from torchpin.documents.base import Declaration, Document, Edit, IndexLine, Span, apply_edits
 from torchpin.documents.kinds import kind_of
 from torchpin.documents.loader import kind_by_text, read_as
 from torchpin.documents.parts import Part
@@ -52,14 +53,21 @@ def edited_part(way: Way, edits: Sequence[FileEdits]) -> Install:
     part = way.part
     assert part is not None
     root = part.document
-    texts = {
-        os.path.realpath(one.document.path): apply_edits(one.document.text, one.edits)
-        for one in edits
-    }
+    try:
+        texts = {
+            os.path.realpath(one.document.path): apply_edits(one.document.text, one.edits)
+            for one in edits
+        }
+    except ValueError as error:  # one variable would need two values
+        raise RewriteError(str(error), path=root.path) from error
     mine = os.path.realpath(root.path)
-    after = same_part(reread(root, root.text), part, reread(root, texts.get(mine, root.text)))
+    old, new = reread(root, root.text), reread(root, texts.get(mine, root.text))
+    after = same_part(old, part, new)
     if after is None:
         raise RewriteError("the file would hold other commands", path=root.path)
+    other = disagreement(old, new, part, after)
+    if other:
+        raise RewriteError(f"{other} uses the same variable for another install", path=root.path)
     documents = {os.path.realpath(one.path): one for one in way.install.documents}
 
     def load(path: str) -> Document:
@@ -133,3 +141,171 @@ def replace_option(part: Part, span: Span, lines: Sequence[str]) -> Edit | None:
     if part.command:
         return Edit(span, " ".join(lines))
     return Edit(span, lines[0]) if len(lines) == 1 else None
+
+
+# -- values that come from variables
+
+SPECIFIER = re.compile(
+    r"(?P<op>[=!<>~]+\s*)(?P<public>[0-9][A-Za-z0-9.!*]*)(?:\+(?P<label>[A-Za-z0-9.]+))?"
+)
+"""One clause."""
+Change = tuple[int, int, str]
+"""Replace ``value[start:end]`` of a word by a text."""
+
+
+def word_of(part: Part, line: Span) -> Word | None:
+    """Return the word that a declaration or index was read from; None outside of commands."""
+    return next((word for span, word in part.words if span == line), None)
+
+
+def specifier_edits(part: Part, declaration: Declaration, new: str) -> list[Edit] | None:
+    """Return the edits that make the version of a declaration ``new`` (``==2.14.1+cu126``).
+
+    Variables are changed where their one literal is written, text where it stands; a label that
+    was not there is added behind the variable. None: some part has no one place.
+    """
+    word = word_of(part, declaration.line_span)
+    if word is None:
+        return None
+    value = text_of(word)
+    if not declaration.specifier:
+        at = len(value) if declaration.marker is None else -1
+        return changed(word, [(at, at, new)]) if at >= 0 else None
+    start = value.find(declaration.specifier, len(declaration.name))
+    old = SPECIFIER.fullmatch(declaration.specifier)
+    wanted = SPECIFIER.fullmatch(new)
+    if start < 0 or wanted is None:
+        return None
+    if old is None:
+        return changed(word, [(start, start + len(declaration.specifier), new)])
+    changes: list[Change] = []
+    if old["op"].strip() != wanted["op"].strip():
+        changes.append((start, start + old.end("op"), wanted["op"]))
+    changes.append((start + old.start("public"), start + old.end("public"), wanted["public"]))
+    if old["label"] is None and wanted["label"] is not None:
+        end = start + old.end()
+        changes.append((end, end, f"+{wanted['label']}"))
+    elif old["label"] is not None and wanted["label"] is None:
+        changes.append((start + old.start("label") - 1, start + old.end("label"), ""))
+    elif old["label"] is not None:
+        changes.append((start + old.start("label"), start + old.end("label"), wanted["label"]))
+    return changed(word, changes)
+
+
+def channel_edits(
+    part: Part, line: IndexLine, pattern: re.Pattern[str], channel: str
+) -> list[Edit] | None:
+    """Return the edits that make the channel in a URL another; None: it has no one place."""
+    word = word_of(part, line.line_span)
+    match = pattern.search(text_of(word)) if word is not None else None
+    if word is None or match is None:
+        return None
+    return changed(word, [(match.end(1), match.end(), channel)])
+
+
+def changed(word: Word, changes: Sequence[Change]) -> list[Edit] | None:
+    """Return the edits for changes of a word's value; None: some part has no one place."""
+    edits: list[Edit] = []
+    for start, end, new in changes:
+        if start == end:
+            place = insertion(word, start)
+            if place is None:
+                return None
+            edits.append(Edit(Span(place, place), new))
+            continue
+        found = replaced(cut(word, start, end), new)
+        if found is None:
+            return None
+        edits += found
+    return edits
+
+
+def insertion(word: Word, offset: int) -> int | None:
+    """Return where in the file a text may be added behind ``value[:offset]``."""
+    at = 0
+    for atom in word:
+        at += len(atom.value)
+        if at == offset:
+            return atom.end
+        if at > offset:
+            return atom.end - (at - offset) if atom.plain else None
+    return None
+
+
+def replaced(atoms: Word, new: str) -> list[Edit] | None:
+    """Return the edits that make some atoms read ``new``."""
+    if text_of(atoms) == new:
+        return []
+    if len(atoms) == 1:
+        home = Span(atoms[0].start, atoms[0].end) if atoms[0].plain else atoms[0].home
+        return [Edit(home, new)] if home is not None and atoms[0].known else None
+    if not new or any(not atom.plain and atom.home is None for atom in atoms):
+        return None
+    pattern = "".join(re.escape(atom.value) if atom.plain else "(.+)" for atom in atoms)
+    match = re.fullmatch(pattern, new)
+    if match is None:
+        return None
+    edits: list[Edit] = []
+    for atom, text in zip([one for one in atoms if not one.plain], match.groups(), strict=True):
+        if atom.home is not None and atom.value != text:
+            edits.append(Edit(atom.home, text))
+    return edits
+
+
+def disagreement(old: Document, new: Document, part: Part, after: Part) -> str:
+    """Return which other part an edit of a variable would give another version, ``""`` if none.
+
+    What changes in the others must be what this part now says itself.
+    """
+    mine = {(one.name, one.specifier) for one in after.document.declarations}
+    urls = {line.url for line in after.document.indexes}
+    for before, then in zip(old.parts, new.parts, strict=True):
+        if before.span == part.span and before.name == part.name:
+            continue
+        had = {(one.name, one.specifier) for one in before.document.declarations}
+        has = {(one.name, one.specifier) for one in then.document.declarations}
+        links = {line.url for line in before.document.indexes}
+        if (
+            not has - had <= mine
+            or not {line.url for line in then.document.indexes} - links <= urls
+        ):
+            return before.name
+    return ""
+
+
+def used_elsewhere(way: Way, edits: Sequence[FileEdits]) -> bool:
+    """True if an edit changes a variable that the file uses outside of installs, too."""
+    part = way.part
+    if part is None:
+        return False
+    text = part.document.text
+    names = {
+        atom.name
+        for _, word in part.words
+        for atom in word
+        if atom.home is not None and atom.name
+        for file in edits
+        if file.document is part.document
+        for edit in file.edits
+        if edit.span.start < atom.home.end and atom.home.start <= edit.span.start
+    }
+    if not names:
+        return False
+    uses = {
+        (atom.start, atom.end)
+        for one in reread(part.document, text).parts
+        for _, word in one.words
+        for atom in word
+        if atom.name in names
+    }
+    for name in names:
+        for match in re.finditer(
+            rf"\$[({{]?{re.escape(name)}\b|\{{\{{\s*{re.escape(name)}\b", text
+        ):
+            if not any(start <= match.start() < end for start, end in uses):
+                line = text.rfind("\n", 0, match.start()) + 1
+                if not re.match(
+                    rf"\s*(?:export\s+|ARG\s+|ENV\s+)?{re.escape(name)}\s*[:?]?=", text[line:]
+                ):
+                    return True
+    return False

@@ -16,7 +16,7 @@ from torchpin.rewrite.request import (
     request_of,
     solve_way,
 )
-from torchpin.rewrite.requirements import RefusedError, drafts, replacing_drafts
+from torchpin.rewrite.requirements import Draft, RefusedError, drafts, replacing_drafts
 from torchpin.rewrite.reread import holds
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import DISPLAY, SAFE, UNSAFE, Fix
@@ -159,12 +159,21 @@ def write_plan(
                 return None  # the file says the plan already; what is left, no plan mends
             if one.edits and holds(way, context, plan, one):
                 safety = safety_of(way, context, plan, codes, softened=softened)
-                if other is not None:
+                if other is not None or changes_more(way, one):
                     safety = UNSAFE
                 return Fix(safety, text, one.edits)
     except RefusedError as why:
         return Fix(DISPLAY, f"{text}; not written: {why}")
     return Fix(DISPLAY, f"{text}; not written: no edit of this file gives exactly these builds")
+
+
+def changes_more(way: Way, one: Draft) -> bool:
+    """True if an edit changes a variable of a script that serves for other things, too."""
+    if way.part is None:
+        return False
+    from torchpin.rewrite.commands import used_elsewhere
+
+    return used_elsewhere(way, one.edits)
 
 
 def keeps_purpose(way: Way, plan: Plan) -> bool:

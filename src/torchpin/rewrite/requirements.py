@@ -14,6 +14,7 @@ from torchpin.catalog.files import admits_python
 from torchpin.catalog.model import FAMILY
 from torchpin.catalog.store import Catalog
 from torchpin.documents.base import Declaration, Document, Edit, Span
+from torchpin.documents.parts import Part
 from torchpin.documents.pins import exact_version
 from torchpin.resolve.model import Plan
 from torchpin.rewrite.parts import build_for, holding
@@ -148,7 +149,8 @@ def swap_channel(way: Way, lines: list[PlacedIndex], channel: str) -> list[tuple
         assert index.document is not None
         assert index.line is not None
         if index.line.from_variable:
-            raise RefusedError("the index URL comes from a variable")
+            edits += channel_of_variable(way, index, channel)
+            continue
         raw = index.document.text[index.line.url_span.start : index.line.url_span.end]
         option = index.line.option
         bare_links = option == "--find-links" and index.kind.project is None
@@ -168,6 +170,25 @@ def swap_channel(way: Way, lines: list[PlacedIndex], channel: str) -> list[tuple
         seen.add(key)
         edits.append((index.document, edit))
     return edits
+
+
+def channel_of_variable(way: Way, index: PlacedIndex, channel: str) -> list[tuple[Document, Edit]]:
+    """Return the edits of the variables in a command's URL that make its channel another.
+
+    Raises:
+        RefusedError: the value has no one place in the file.
+    """
+    document, line = index.document, index.line
+    assert document is not None
+    assert line is not None
+    edits = None
+    if way.part is not None and document is way.part.document:
+        from torchpin.rewrite.commands import channel_edits
+
+        edits = channel_edits(way.part, line, CHANNEL_IN_URL, channel)
+    if edits is None:
+        raise RefusedError("the index URL comes from a variable")
+    return [(document, edit) for edit in edits]
 
 
 def link_pages(way: Way, lines: list[PlacedIndex], plan: Plan) -> list[tuple[Document, Edit]]:
@@ -361,7 +382,9 @@ def pin_edits(
     edits: list[tuple[Document, Edit]] = []
     macs = serves_undeclared_macs(way, plan)
     for placed in family_declarations(way):
-        some = pin_one(placed, plan, catalog, style, alone=alone, new_index=new_index)
+        some = pin_one(
+            placed, plan, catalog, style, alone=alone, new_index=new_index, part=way.part
+        )
         if macs and placed.declaration.marker is None and any("+" in edit.text for _, edit in some):
             raise RefusedError(
                 f"the file serves macOS too, which takes no label on {placed.declaration.name}; "
@@ -382,7 +405,14 @@ def serves_undeclared_macs(way: Way, plan: Plan) -> bool:
 
 
 def pin_one(
-    placed: Placed, plan: Plan, catalog: Catalog, style: str, *, alone: bool, new_index: bool
+    placed: Placed,
+    plan: Plan,
+    catalog: Catalog,
+    style: str,
+    *,
+    alone: bool,
+    new_index: bool,
+    part: Part | None = None,
 ) -> list[tuple[Document, Edit]]:
     """Return the edits of one declaration; see ``pin_edits``."""
     document, declaration = placed
@@ -402,13 +432,15 @@ def pin_one(
         return []
     if declaration.url is not None:
         raise RefusedError(f"{declaration.name} is a direct URL")
-    if declaration.from_variable:
+    if declaration.from_variable and (part is None or document is not part.document):
         raise RefusedError(f"the version of {declaration.name} comes from a variable")
     if len(exact) != len(by_platform):
         raise RefusedError(f"{declaration.name} would need a line for each Python")
     versions = set(by_platform.values())
     if len(versions) == 1:
         version = versions.pop()
+        if declaration.from_variable and part is not None:
+            return version_of_variable(part, declaration, version)
         return [
             *pin_text(document, declaration, version),
             *hash_edits(document, declaration, plan, catalog, version),
@@ -420,6 +452,22 @@ def pin_one(
     if document.kind == "part":
         raise RefusedError(f"{declaration.name} would need two requirements with markers")
     return [(document, Edit(declaration.span, two_lines(document, declaration, by_platform)))]
+
+
+def version_of_variable(
+    part: Part, declaration: Declaration, version: str
+) -> list[tuple[Document, Edit]]:
+    """Return the edits of the variables in a command's requirement that pin it to a version.
+
+    Raises:
+        RefusedError: the value has no one place in the file.
+    """
+    from torchpin.rewrite.commands import specifier_edits
+
+    edits = specifier_edits(part, declaration, f"=={version}")
+    if edits is None:
+        raise RefusedError(f"the version of {declaration.name} comes from a variable")
+    return [(part.document, edit) for edit in edits]
 
 
 def pin_text(
