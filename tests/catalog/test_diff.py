@@ -94,7 +94,7 @@ def test_a_new_newest_release(tmp_path: Path) -> None:
         ({"cuda": None}, "cuda", "13.2", "", True),
         ({"glibc": "2.34"}, "glibc", "2.28", "2.34", True),
         ({"requires_python": ">=3.10"}, "requires python", ">=3.11", ">=3.10", True),
-        ({"requires_torch": ""}, "requires torch", "", "none", False),
+        ({"requires_torch": ""}, "requires torch", "", "no torch", False),
         ({"yanked": True}, "yanked", "no", "yes", False),
         ({"released": "2026-10-29"}, "released", "2026-10-28", "2026-10-29", True),
     ],

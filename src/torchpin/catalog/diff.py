@@ -218,7 +218,7 @@ def weaker(was: Build, now: Build) -> bool:
 
 
 def _requirement(specifier: str | None) -> str:
-    return "none" if specifier == "" else specifier or ""
+    return {"": "no torch", ">=0": "any torch", None: ""}.get(specifier, specifier or "")
 
 
 def _lists(package: str, old: Catalog, new: Catalog) -> Iterator[Entry]:

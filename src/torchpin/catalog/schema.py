@@ -253,6 +253,7 @@ HEAD = table(
         "base": either(one_of(""), SHA256),
         "refreshed": DATE,
         "tool": SOME,
+        "previous": SHA256,
     },
 )
 _SOURCES = {"evidence": EVIDENCE, "sources": rows(SOME, least=1)}

@@ -154,7 +154,7 @@ def measure(
         try:
             return inspect_open(source, show(url), budget, only=only)
         finally:
-            fetcher.done(source, budget)
+            fetcher.done(source)
 
     def one(at: int) -> Outcome:
         unit = chosen[at]

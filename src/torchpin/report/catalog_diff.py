@@ -14,6 +14,8 @@ WIDTH = 79
 VERSION = 1
 LONGEST_BODY = 60_000
 """Characters of a Markdown report; GitHub takes 65,536 in the body of a pull request."""
+_NAMED = 4
+"""Of more versions with the same difference, the first and the last are named."""
 _SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
 _COLORS = {ADDED: "good", REMOVED: "error", CHANGED: "warning"}
 _FACTS = {
@@ -149,7 +151,7 @@ def _line(entry: Entry) -> str:
 
 def _what(entry: Entry) -> str:
     if entry.kind == CHANGED:
-        return f"{entry.fact}: {entry.before or 'none'} → {entry.after or 'none'}"
+        return f"{entry.fact}: {entry.before or 'not known'} → {entry.after or 'not known'}"
     told = entry.after if entry.kind == ADDED else entry.before
     return f"{entry.kind}{f': {told}' if told else ''}"
 
@@ -179,12 +181,31 @@ def _told(entry: Entry) -> str:
 
 
 def _names(names: list[str]) -> str:
-    """Join names; those of one build on several platforms are told together."""
-    heads: dict[str, list[str]] = {}
+    """Join names: ``2.14.0, 2.14.1 pypi linux-x86_64, windows-x86_64``.
+
+    What lies in the same places is told together; of many, the first and the last are named.
+    """
+    tails: dict[str, list[str]] = {}
     for name in names:
-        head, _, last = name.rpartition(" ")
-        heads.setdefault(head, []).append(last)
-    shown = [f"{head} {', '.join(last)}".strip() for head, last in heads.items()]
-    if len(shown) > 12:
-        shown = [*shown[:10], f"and {len(shown) - 10} more"]
+        first, _, tail = name.partition(" ")
+        tails.setdefault(tail, []).append(first)
+    places: dict[tuple[str, ...], list[str]] = {}
+    for tail, firsts in tails.items():
+        places.setdefault(tuple(firsts), []).append(tail)
+    shown = []
+    for found, ends in places.items():
+        text = ", ".join(found)
+        if len(found) > _NAMED:
+            text = f"{found[0]} … {found[-1]} ({len(found)})"
+        shown.append(f"{text} {_tails(ends)}".strip())
+    if len(shown) > 2 * _NAMED:
+        shown = [*shown[:_NAMED], f"and {len(shown) - _NAMED} more"]
     return "; ".join(shown)
+
+
+def _tails(ends: list[str]) -> str:
+    heads: dict[str, list[str]] = {}
+    for end in ends:
+        head, _, last = end.rpartition(" ")
+        heads.setdefault(head, []).append(last)
+    return ", ".join(f"{head} {', '.join(last)}".strip() for head, last in heads.items())
