@@ -104,6 +104,13 @@ TOP = {
         ],
         "default": "90d",
     },
+    "sources": {
+        "description": (
+            "Folders and files of Python code that the TP9 rules read, relative to this file."
+        ),
+        "type": "array",
+        "items": {"type": "string", "minLength": 1},
+    },
     "fleet": {
         "description": "Node groups: sets of like machines, by name.",
         "type": "object",

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 COMPANIONS = ("torchvision", "torchaudio", "torchtext", "torchcodec")
 
 
+NO_SETTINGS = Settings()
+
+
 class Options(NamedTuple):
     """What the command line asks for."""
 
@@ -146,8 +149,32 @@ class Reader:
         return load(path, self.cache)
 
 
+def sources_of(
+    settings: Settings, profile: str | None, asked: Sequence[str], known: Sequence[str]
+) -> list[str]:
+    """Return the Python files that the setting ``sources`` names, as far as they lie in a folder
+    that was asked for."""
+    if not settings.sources:
+        return []
+    from torchpin.documents.discover import python_files
+
+    base = os.path.dirname(profile) if profile is not None else ""
+    folders = [os.path.join(os.path.realpath(one), "") for one in asked if os.path.isdir(one)]
+    have = {os.path.realpath(path) for path in known}
+    found = python_files([os.path.normpath(os.path.join(base, one)) for one in settings.sources])
+    return [
+        path
+        for path in found
+        if os.path.realpath(path) not in have
+        and any(os.path.realpath(path).startswith(folder) for folder in folders)
+    ]
+
+
 def read(
-    options: Options, reader: Reader
+    options: Options,
+    reader: Reader,
+    settings: Settings = NO_SETTINGS,
+    profile: str | None = None,
 ) -> tuple[tuple[Document, ...], tuple[Finding, ...], tuple[str, ...]]:
     """Stage 1. Return the documents that the paths name, and what could not be read.
 
@@ -167,6 +194,7 @@ def read(
     else:
         found = discover(options.paths or (".",), KINDS)
         paths = [file.path for file in found.files]
+        paths += sources_of(settings, profile, options.paths or (".",), paths)
         if not paths:
             notes.append(
                 "no dependency files found (looked for requirements*.txt, requirements*.in, "
@@ -273,7 +301,8 @@ def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages,
     declared = fleet is not None and bool(fleet.groups)
     settings = fleet.settings if fleet is not None else Settings()
     used = fleet if fleet is not None and declared else neutral_fleet(settings)
-    documents, failures, notes = read(options, reader)
+    profile = fleet.path if fleet is not None else None
+    documents, failures, notes = read(options, reader, settings, profile)
     catalog = load_catalog()
     notes = (*notes, *catalog.notes)
     drivers = load_drivers()
@@ -285,7 +314,7 @@ def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages,
         ways.append(
             Way(
                 entry.install,
-                project_of(entry.install.root.path),
+                project_of(entry.install.root),
                 judge_install(
                     entry.install, entry.targets, catalog, drivers, declared, entry.before
                 ),
@@ -319,6 +348,8 @@ def chosen_rules(
             raise UsageError(
                 f"unknown rule code {code!r}", hint="`torchpin explain` lists all rules"
             )
+    for rule in rules:
+        rule.asked = any(rule.code.startswith(code) for code in wanted)
     return tuple(
         rule
         for rule in rules
@@ -390,7 +421,11 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
     """Run the rules and gather the report."""
     context = stages.context
     settings = context.fleet.settings
-    projects = any(way.install.root.kind not in (REQUIREMENTS, PART) for way in context.ways)
+    projects = any(
+        way.install.root.kind not in (REQUIREMENTS, PART) for way in context.ways
+    ) or any(
+        one.conda is not None or one.path.endswith(".py") for one in stages.documents
+    )
     rules = chosen_rules(options, settings, projects=projects)
     findings = merge((*run_rules(context, rules), *orphans(context, rules)))
     if fixes and any(finding.severity != INFO for finding in findings):

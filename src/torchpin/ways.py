@@ -276,9 +276,14 @@ def without_echoes(ways: Sequence[Way]) -> list[Way]:
     ]
 
 
-def project_of(path: str) -> str:
-    """Return the folder whose files stand in for one another: ``requirements/`` is no project."""
-    folder = os.path.dirname(path)
+def project_of(root: Document) -> str:
+    """Return the folder whose files stand in for one another: ``requirements/`` is no project.
+
+    A script with a block of its own is a project of its own.
+    """
+    if root.kind == "script":
+        return os.path.normpath(root.path)
+    folder = os.path.dirname(root.path)
     if os.path.basename(folder).lower() in ("requirements", "deps", "dependencies", "reqs"):
         folder = os.path.dirname(folder)
     return os.path.normpath(folder or ".")

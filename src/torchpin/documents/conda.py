@@ -142,6 +142,9 @@ def channel_name(channel: str) -> str:
 
 
 def python_of(conda: Conda) -> str | None:
-    """Return the Python that conda installs, as a PEP 440 specifier, None if it is not told."""
+    """Return the Python that conda installs: ``3.11``, or a specifier; None if it is not told."""
     spec = conda.of("python")
-    return spec.version if spec is not None and spec.version else None
+    if spec is None or not spec.version:
+        return None
+    exact = re.fullmatch(r"==(3\.\d+)(?:\.\d+)?(?:\.\*)?", spec.version)
+    return exact[1] if exact is not None else spec.version

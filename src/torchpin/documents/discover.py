@@ -97,6 +97,29 @@ def discover(paths: Sequence[str], kinds: frozenset[str] | None = None) -> Found
     return Found(tuple(files), tuple(skipped))
 
 
+def python_files(places: Sequence[str]) -> tuple[str, ...]:
+    """Return the Python files among some places and in the folders among them, sorted.
+
+    Hidden folders and virtual environments are passed over; so is what does not exist.
+    """
+    found: dict[str, None] = {}
+    for place in places:
+        if place.endswith(".py") and os.path.isfile(place):
+            found[place] = None
+        for folder, below, names in os.walk(place):
+            below[:] = sorted(
+                name
+                for name in below
+                if not name.startswith(".")
+                and name not in _SKIPPED_FOLDERS
+                and not os.path.isfile(os.path.join(folder, name, "pyvenv.cfg"))
+            )
+            found.update(
+                (os.path.join(folder, one), None) for one in sorted(names) if one.endswith(".py")
+            )
+    return tuple(found)
+
+
 def _add(path: str, kind: str, files: list[FoundFile], seen: set[str]) -> None:
     real = os.path.realpath(path)
     if real not in seen:

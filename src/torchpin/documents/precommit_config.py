@@ -68,7 +68,7 @@ def _part(file: Document, hook: Node, default: Node | None, names: dict[str, int
     first = listed.items[0]
     block = listed.style == "block" and file.text[listed.start : listed.start + 1] == "-"
     return part._replace(
-        python=f"=={python[1]}.*" if python is not None else None,
+        python=python[1] if python is not None else None,
         options_at=listed.start if block and first.kind == "scalar" else None,
         command=True,
         environment=name,

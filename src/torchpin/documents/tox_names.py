@@ -102,12 +102,12 @@ def python_of(name: str) -> str | None:
 
 
 def range_of(versions: Iterable[str]) -> str | None:
-    """Return a PEP 440 specifier that holds for some minor versions of Python 3 alone."""
+    """Return some minor versions of Python 3 as one version, or as a PEP 440 specifier."""
     minors = sorted({int(one.split(".")[1]) for one in versions if one.startswith("3.")})
     if not minors:
         return None
     if len(minors) == 1:
-        return f"==3.{minors[0]}.*"
+        return f"3.{minors[0]}"
     holes = [n for n in range(minors[0], minors[-1]) if n not in minors]
     return f">=3.{minors[0]},<3.{minors[-1] + 1}" + "".join(f",!=3.{n}.*" for n in holes)
 

@@ -117,6 +117,8 @@ class Settings(NamedTuple):
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     catalog_max_age: int = 90
     """Days after which a catalog is called old; 0: never."""
+    sources: tuple[str, ...] = ()
+    """Folders and files of Python code that rules may read, relative to the profile."""
 
 
 class Fleet(NamedTuple):

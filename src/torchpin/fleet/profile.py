@@ -38,7 +38,16 @@ __all__ = [
     "parse_pythons",
 ]
 
-TOP_KEYS = ("policy", "indexes", "select", "ignore", "per-file-ignores", "catalog-max-age", "fleet")
+TOP_KEYS = (
+    "policy",
+    "indexes",
+    "select",
+    "ignore",
+    "per-file-ignores",
+    "catalog-max-age",
+    "sources",
+    "fleet",
+)
 GROUP_KEYS = (
     "gpus",
     "driver",
@@ -171,6 +180,9 @@ class _Reader:
                 self.codes(data.get("ignore", []), ("ignore",)),
                 self.per_file(data.get("per-file-ignores", {})),
                 self.days(data, "catalog-max-age", Settings().catalog_max_age),
+                tuple(
+                    one for _, one in self.strings(data.get("sources", []), "sources", ("sources",))
+                ),
             )
             fleet = data.get("fleet", {})
             if self.table(fleet, "fleet", ("fleet",)):

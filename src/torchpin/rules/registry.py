@@ -19,9 +19,19 @@ class Rule:
     name: ClassVar[str]
     severity: ClassVar[str]
 
+    asked = False
+    """The user selected the rule, or its family, by its code."""
+
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
         """Yield every place where the rule does not hold in one way in."""
         raise NotImplementedError
+
+    def check_document(self, document: Document, context: Context) -> Iterator[Finding]:
+        """Yield every place where the rule does not hold in a file as a whole.
+
+        Most rules look at ways in, and yield nothing here.
+        """
+        yield from ()
 
     def finding(
         self,
@@ -84,10 +94,10 @@ def all_rules(*, projects: bool = True) -> tuple[Rule, ...]:
         *(indexes, dead_markers, drift, disagree, horizon),
     ]
     if projects:
-        from torchpin.rules import locks, project_markers, project_routes
+        from torchpin.rules import conda, locks, project_markers, project_routes, sources
         from torchpin.rules import projects as on_projects
 
-        modules += [on_projects, project_markers, project_routes, locks]
+        modules += [on_projects, project_markers, project_routes, locks, conda, sources]
     for module in modules:
         rules += [rule() for rule in module.RULES]
     return tuple(sorted(rules, key=lambda rule: rule.code))
@@ -170,6 +180,10 @@ def run_rules(context: Context, rules: Iterable[Rule]) -> tuple[Finding, ...]:
                         continue
                     finding = finding._replace(group=None, python=None)
                 found.append(finding)
+    for rule in rules:
+        if type(rule).check_document is not Rule.check_document:
+            for document in context.documents:
+                found += rule.check_document(document, context)
     return tuple(map(proved_only, merge(found)))
 
 
