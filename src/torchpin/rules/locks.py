@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LOCKING = "https://docs.astral.sh/uv/concepts/projects/sync/#automatic-lock-and-sync"
 POETRY_LOCK = "https://python-poetry.org/docs/cli/#check"
 _CHECK = {
-    "uv": "uv lock --check and uv sync --locked fail",
+    "uv": "uv lock --check and uv sync --locked fail; a plain uv sync locks anew",
     "poetry": "poetry install stops: pyproject.toml changed",
     "pdm": "pdm lock --check fails",
 }
@@ -63,8 +63,10 @@ class LockOutOfDate(LockRule):
     supported Pythons, conflicts and index URLs; the digest in ``poetry.lock`` with that of the
     project; in all locks the locked version with the project's requirement.
 
-    Why it is bad: ``uv sync --locked`` and ``poetry install`` stop; a plain ``uv sync`` locks anew
-    and may install another torch than the one in the lock.
+    Why it is bad: ``uv sync --locked`` and ``poetry install`` stop; a plain ``uv sync`` locks anew.
+    It keeps the locked version of a package where that still fits and comes from the same index
+    (``--upgrade-package`` moves it); where it does not, the newest that fits comes, and another
+    torch than the one in the lock is installed.
 
     Example: ``torch>=2.13`` in the project, a ``uv.lock`` that recorded ``torch>=2.11``.
 

@@ -328,8 +328,8 @@ class Resolver:
 
     def _best(self, state: State, table: Table, possible: int) -> int | None:
         lowest = self._lowest(table.name, state.environment)
-        # Measured with uv 0.13.9: lowest direct versions are chosen anew in every fork.
-        if not (lowest and self.settings.resolution == DIRECT):
+        # Measured with uv 0.13.9: with lowest-direct every fork chooses anew.
+        if self.settings.resolution != DIRECT:
             preferred = self._preferred(state, table, possible)
             if preferred is not None:
                 return preferred
