@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 NEWEST_TOOLED = "3.11"
@@ -105,11 +106,43 @@ def minimums(session: nox.Session) -> None:
     _pytest(session, *ELSEWHERE)
 
 
+LOCKERS = {"poetry": ("poetry==2.5.1",), "pdm": ("pdm==2.29.4", "hishel<2")}
+"""The tools that the predictions of locks are compared with. PDM 2.29.4 does not start with hishel
+2."""
+
+
+def _lockers(session: nox.Session) -> dict[str, str | None]:
+    """Install Poetry and PDM; return the variables that name their programs."""
+    found: dict[str, str | None] = {}
+    for tool, wanted in LOCKERS.items():
+        named = f"TORCHPIN_{tool.upper()}"
+        if os.environ.get(named):
+            continue
+        folder = Path(session.create_tmp()) / tool
+        scripts = folder / ("Scripts" if os.name == "nt" else "bin")
+        ending = ".exe" if os.name == "nt" else ""
+        try:
+            session.run("python", "-m", "venv", "--clear", str(folder), silent=True)
+            pip = (str(scripts / f"python{ending}"), "-m", "pip", "install", "-q")
+            session.run(*pip, *wanted, external=True)
+        except CommandFailed:
+            session.warn(
+                f"{' '.join(wanted)} cannot be installed: comparisons with it are left out"
+            )
+            continue
+        found[named] = str(scripts / f"{tool}{ending}")
+    return found
+
+
 @nox.session(python=ONCE)
 def oracle(session: nox.Session) -> None:
-    """Generated cases against the real pip and uv: ``nox -s oracle -- --cases 5000``."""
+    """Generated cases against the real pip, uv, Poetry and PDM: ``nox -s oracle -- --cases 5000``.
+
+    Poetry and PDM each get a virtual environment of their own; where they cannot be installed,
+    their comparisons are left out with the reason.
+    """
     session.install("-e", ".[test]")
-    env: dict[str, str | None] = {}
+    env: dict[str, str | None] = _lockers(session)
     rest = list(session.posargs)
     if "--cases" in rest:
         at = rest.index("--cases")

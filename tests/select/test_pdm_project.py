@@ -44,10 +44,21 @@ def test_a_source_that_includes_a_package_serves_it_alone() -> None:
     assert build(vision) == "0.25.0 pypi"
 
 
-def test_several_sources_of_one_version_are_unknown() -> None:
-    selection = one(PYPI + CU126, '"torch==2.13.0"')
-    assert selection.status == "unknown"
-    assert "files of several sources" in selection.because
+def test_of_several_sources_the_label_is_installed() -> None:
+    assert build(one(PYPI + CU126, '"torch==2.13.0"')) == "2.13.0+cu126 channel"
+    assert build(one(CU126 + PYPI, '"torch<2.14"')) == "2.13.0+cu126 channel"
+
+
+def test_all_groups_are_locked_together() -> None:
+    body = "[dependency-groups]\ndev = ['torch<2.13']\n" + PYPI
+    assert build(one(body, '"torch"', "3.10")) == "2.12.1 pypi"
+    extra = "[project.optional-dependencies]\nold = ['torch<2.13']\n" + PYPI
+    assert build(one(extra, '"torch"', "3.10")) == "2.14.1 pypi"
+
+
+def test_an_override_beats_what_is_asked_for() -> None:
+    body = "[tool.pdm.resolution.overrides]\ntorch = '2.13.0'\n" + PYPI
+    assert build(one(body, '"torch<2.10", "torchaudio"')) == "2.13.0 pypi"
 
 
 def test_the_order_of_the_sources_counts_if_asked_for() -> None:

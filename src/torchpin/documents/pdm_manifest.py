@@ -12,6 +12,7 @@ from torchpin.documents.uv_manifest import table_span
 SETTINGS = (
     ("distribution",),
     ("resolution", "respect-source-order"),
+    ("resolution", "excludes"),
     ("resolution", "allow-prereleases"),
     ("options", "install"),
     ("options", "lock"),

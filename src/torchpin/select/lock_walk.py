@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from torchpin.catalog.model import WATCHED
-from torchpin.documents.project import ConflictItem, Lock, LockedPackage, LockedUse
+from torchpin.documents.project import ConflictItem, Lock, LockedPackage, LockedUse, Project
 from torchpin.fleet.model import Python, Target
 from torchpin.select.environments import marker_holds
 from torchpin.select.model import Install
@@ -289,13 +289,16 @@ def _flat(lock: Lock, install: Install, holds: _Holds) -> Walk:
         (*extras, *(f"extras:{e}" for e in extras), *(f"dependency_groups:{g}" for g in groups))
     )
     found = []
+    excluded = pdm_excludes(install.root.project) if lock.tool == "pdm" else frozenset()
     for package in lock.packages:
-        if package.name not in WATCHED:
+        if package.name not in WATCHED or package.name in excluded:
             continue
         if lock.tool == "poetry":
             answer = _poetry(lock, package, install, groups, active, holds)
         elif lock.tool == "pdm":
             answer = _pdm(package, install, {*groups, *extras}, active, holds)
+            if answer and _again(lock, package):
+                answer = None
         else:
             answer = _all([holds(marker, active) for marker in package.markers])
         if answer is not False:
@@ -355,6 +358,24 @@ def _pdm(
         mine = {canonical(group) for group in package.groups} & {"default", *enabled}
         return answer if mine else False
     return _all([answer, _asked_for(package, install, holds)])
+
+
+def pdm_excludes(project: Project | None) -> frozenset[str]:
+    """Return the packages that PDM never installs (``[tool.pdm.resolution] excludes``)."""
+    settings = project.settings if project is not None else ()
+    texts = [one.value for one in settings if one.key == "pdm.resolution.excludes"]
+    return frozenset(canonical(name) for text in texts for name in text.split(", ") if name)
+
+
+def _again(lock: Lock, package: LockedPackage) -> bool:
+    """Return whether a version is listed once more, further down.
+
+    ``pdm lock --append`` writes so; PDM reads such entries into one place, and the last is left
+    (measured with 2.29.4).
+    """
+    key = (package.name, package.version, package.source)
+    same = [one for one in lock.packages if (one.name, one.version, one.source) == key]
+    return same[-1] is not package
 
 
 def _asked_for(package: LockedPackage, install: Install, holds: _Holds) -> bool | None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from torchpin.catalog.model import WATCHED, Build
 from torchpin.documents.base import Declaration, Document, IndexLine, Span
 from torchpin.documents.poetry_constraint import to_alternatives
-from torchpin.documents.project import Lock, LockedPackage
+from torchpin.documents.project import Lock, LockedPackage, LockedWheel
 from torchpin.evidence import INFERRED, LOCKFILE, MEASURED
 from torchpin.fleet.model import Python, Target
 from torchpin.select.asks import name_of
@@ -241,11 +241,12 @@ class _Chooser:
             return self._unknown(first, why)
         if not sure:
             return self._unknown(first, f"it cannot be known whether {self.file} installs {name}")
-        package = first.package
-        excluded = self._python_excluded(package)
+        excluded = self._python_excluded(first.package)
         if excluded is not None:
             return _none(self.document, first, self.target, excluded)
-        fits = fit(package, self.target)
+        package, fits = first.package, fit(first.package, self.target)
+        if self.lock.tool == "pdm":
+            package, fits = with_label(package, fits, self.target)
         if fits.wheel is None and not package.source.startswith(("git:", "path:", "directory:")):
             if package.sdist or not package.wheels:
                 why = f"{self.file} lists no wheel of {_title(package)} for {self.target.text}"
@@ -265,7 +266,7 @@ class _Chooser:
         place = f" from {index_text(home.place)}" if home.place is not None else ""
         return Selection(
             name,
-            _placed(self.document, package),
+            _placed(self.document, first.package),
             first.by,
             self.target,
             "selected",
@@ -406,6 +407,35 @@ class _Chooser:
         if wheel.hash is not None and build.evidence == INFERRED:
             build = build._replace(evidence=LOCKFILE, source=self.file)
         return build
+
+
+def with_label(package: LockedPackage, fits: Fit, target: Target) -> tuple[LockedPackage, Fit]:
+    """Return a package of PDM as the build that PDM takes of it.
+
+    The lock names the public version and lists the files of every source: the highest version among
+    them that fits wins, so that one with a label comes before one without (measured with PDM
+    2.29.4).
+    """
+    from packaging.version import InvalidVersion, Version
+
+    groups: dict[str, list[LockedWheel]] = {}
+    for wheel in package.wheels:
+        name = wheel_name(wheel.filename)
+        if name is not None:
+            label = f"+{name.label}" if name.label else ""
+            groups.setdefault(name.version + label, []).append(wheel)
+    if len(groups) == 1 and package.version in groups:
+        return package, fits
+    try:
+        ordered = sorted(groups, key=Version, reverse=True)
+    except InvalidVersion:
+        return package, fits
+    for version in ordered:
+        some = package._replace(version=version, wheels=tuple(groups[version]))
+        found = fit(some, target)
+        if found.wheel is not None:
+            return some, found
+    return package, fits
 
 
 def _title(package: LockedPackage) -> str:

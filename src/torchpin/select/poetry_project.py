@@ -2,241 +2,309 @@
 
 Measured with Poetry 2.5.1: a package comes from the source that it names, else from all primary
 sources together (the highest version wins, a label sorts above none, the first source wins a tie),
-from the supplemental ones only where no primary one has it. A version counts only if its
-``Requires-Python`` admits every Python of the project: with ``python = ">=3.11"`` no torchvision
-that says ``!=3.14.1`` is taken. Platforms do not count; a wheel that is missing is noticed when
-the lock is installed. There is one version of a package, unless markers divide its declarations.
+from the supplemental ones only where no primary one has what is asked for. All groups and extras
+are locked together. Where declarations of a package differ in constraint or source, their markers
+divide the lock into forks, each with a version of its own; a fork that cannot be solved stops the
+lock, and so do two sources for one place. Else there is one version of a package, and a marker only
+says where it is installed.
 """
 
 from __future__ import annotations
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations
+from typing import NamedTuple
+
 from packaging.version import Version
 
-from torchpin.documents.manifest import index_line
-from torchpin.documents.project import Project, ProjectIndex
+from torchpin.documents.base import Declaration
+from torchpin.documents.project import Source
 from torchpin.fleet.model import Target
-from torchpin.select.asks import Ask, gather, implied
-from torchpin.select.channels import index_kind
+from torchpin.select.asks import Ask, combine
 from torchpin.select.environments import marker_holds
 from torchpin.select.facts import Facts
-from torchpin.select.joint import Accepts, choose
-from torchpin.select.misses import Unclear, why_none
-from torchpin.select.model import Install, Miss, PlacedIndex, SelectedSet, Selection
-from torchpin.select.pools import Candidate, Pool, fitting, index_text
-from torchpin.select.uv import pool_of
+from torchpin.select.joint import Accepts, Choice
+from torchpin.select.model import Install, Placed, SelectedSet
+from torchpin.select.poetry_search import choose
+from torchpin.select.pools import Candidate, Pool
+from torchpin.select.whole_lock import Solved, WholeLock, evaluate, named
 
-_MINORS = range(8, 20)
 _PRIMARY = ("primary", "default")
+_SUPPLEMENTAL = ("supplemental", "secondary")
+_PLATFORMS = ("linux-x86_64", "linux-aarch64", "macos-arm64", "macos-x86_64", "windows-x86_64")
+_EXTRAS = 4
+"""Forks of up to so many extras are looked through."""
+
+_holds = lru_cache(4096)(evaluate)
+Signature = frozenset[tuple[str, int]]
+
+
+class Variant(NamedTuple):
+    """Declarations of a package with one constraint and one source."""
+
+    placed: tuple[Placed, ...]
+    source: str | None
+    markers: tuple[str | None, ...]
+    """One of them holds."""
+    extras: tuple[str, ...]
+    """Of each marker the extra whose declaration it is, ``""`` for none."""
+
+    def active(self, platform: str, python: str, extras: frozenset[str]) -> bool:
+        """Return whether it is asked for in an environment."""
+        return any(
+            (not extra or extra in extras)
+            and (marker is None or _holds(marker, platform, python, extras) is not False)
+            for marker, extra in zip(self.markers, self.extras, strict=True)
+        )
 
 
 def select_poetry_project(install: Install, target: Target, catalog: Facts) -> SelectedSet:
     """Return what ``poetry install`` installs on ``target`` after ``poetry lock``."""
-    return RangeLock(install, target, catalog).selected()
+    return _PoetryLock(install, target, catalog).selected()
 
 
-class RangeLock:
-    """The selections of a lock that holds one version for all Pythons of the project."""
-
+class _PoetryLock(WholeLock):
     tool = "poetry"
-    option = "poetry"
-    """``ProjectIndex.tool`` of the indexes that count."""
 
     def __init__(self, install: Install, target: Target, facts: Facts) -> None:
-        assert install.root.project is not None
-        self.install = install
-        self.target = target
-        self.facts = facts
-        self.project: Project = install.root.project
-        self.misses: dict[str, Miss] = {}
-        self.unclear: dict[str, str] = {}
+        super().__init__(install, target, facts)
+        self.minors: set[tuple[int, int]] = set()
+        """Of the fork that is being solved; empty: all of the project's."""
+        self.variants = {
+            name: self._variants(placed) for name, placed in named(self.whole()).items()
+        }
+        self.forking = {name: some for name, some in self.variants.items() if len(some) > 1}
+        python = target.python
+        self.python = f"{python.major}.{python.minor}.99" if python is not None else "3.12.99"
+        self.extras = frozenset(install.extras)
 
-    def selected(self) -> SelectedSet:
-        """Return the selections, an implied torch last."""
-        asks = gather(self.install, self.target, self.facts)
-        lists = {n: found for n, a in asks.items() if not a.skipped and (found := self._list(a))}
-        torch = asks.get("torch")
-        if torch is None or torch.skipped:
-            by = next((name for name, found in lists.items() if found[0].requires), "")
-            if by:
-                asks.pop("torch", None)
-                asks["torch"] = implied("torch", by, self.install, self.target)
-                found = self._list(asks["torch"])
-                if found:
-                    lists["torch"] = found
-        choice = choose(lists, asks, Accepts(self.facts), (), "pip")
-        out = []
-        for name, ask in asks.items():
-            chosen = choice.chosen.get(name) if name in lists else None
-            out.append(self._one(ask, chosen, choice.conflict))
-        return SelectedSet(self.install, self.target, tuple(out), choice.conflict)
+    # -- declarations
 
-    # -- candidates
+    def _variants(self, placed: Sequence[Placed]) -> list[Variant]:
+        found: dict[tuple[str, str | None, str], Variant] = {}
+        for one in placed:
+            extra = one.declaration.scope.partition("extra:")[2]
+            for source, marker in self._routed(one.declaration):
+                key = (one.declaration.specifier, source, one.declaration.url or "")
+                have = found.get(key, Variant((), source, (), ()))
+                found[key] = Variant(
+                    (*have.placed, one),
+                    source,
+                    (*have.markers, marker),
+                    (*have.extras, extra),
+                )
+        return list(found.values())
 
-    def _list(self, ask: Ask) -> list[Candidate]:
-        """Return the versions that Poetry may lock, highest first, one candidate each."""
+    def _routed(self, one: Declaration) -> Iterator[tuple[str | None, str | None]]:
+        """Yield source and marker of a declaration: its own, or those that enrich it."""
+        group = one.scope.partition("group:")[2] or None
+        sources = [
+            source
+            for source in self.project.sources
+            if source.package == one.name and source.group == group
+        ]
+        own = [source for source in sources if _inside(source, one)]
+        if own:
+            yield own[0].value, one.marker
+            return
+        text, start = self.install.root.text, one.span.start
+        enriched = start > 0 and text[start - 1] in "\"'"
+        if not enriched or not sources:
+            yield None, one.marker
+            return
+        for source in sources:
+            yield source.value, _both(one.marker, source.marker)
+
+    # -- forks
+
+    def signature(self, platform: str, python: str, extras: frozenset[str]) -> Signature:
+        """Return which variants of the packages that divide the lock hold in an environment."""
+        return frozenset(
+            (name, at)
+            for name, some in self.forking.items()
+            for at, variant in enumerate(some)
+            if variant.active(platform, python, extras)
+        )
+
+    def forks(self) -> dict[Signature, set[tuple[int, int]]]:
+        """Return every fork with the minor versions of Python that it is for."""
+        found: dict[Signature, set[tuple[int, int]]] = {}
+        names = tuple(self.project.extras)
+        sets = [frozenset[str]()]
+        if len(names) <= _EXTRAS:
+            sizes = range(1, len(names) + 1)
+            sets += [frozenset(some) for size in sizes for some in combinations(names, size)]
+        variants = [variant for some in self.forking.values() for variant in some]
+        if not any(any(one.extras) or "extra" in str(one.markers) for one in variants):
+            sets = sets[:1]
+        for python in self.pythons():
+            minor = Version(python).release[:2]
+            for platform in _PLATFORMS:
+                for extras in sets:
+                    signature = self.signature(platform, python, extras)
+                    found.setdefault(signature, set()).add((minor[0], minor[1]))
+        return found
+
+    # -- the lock
+
+    def solve(self) -> Solved:
+        """Return the fork of the target; another that cannot be solved stops the lock, too."""
+        mine = self.signature(self.target.group.platform, self.python, self.extras)
+        forks = self.forks() if self.forking else {mine: set[tuple[int, int]]()}
+        solved = self.fork(mine, forks.get(mine, set()))
+        if solved.misses or solved.unclear or solved.choice.conflict is not None:
+            return solved
+        for signature, minors in forks.items():
+            other = self.fork(signature, minors) if signature != mine else solved
+            missing = next(iter(other.misses.values()), None)
+            stop = other.choice.conflict or (missing.message if missing is not None else None)
+            if stop is not None:
+                return solved._replace(choice=solved.choice._replace(conflict=stop))
+        return solved
+
+    def fork(self, signature: Signature, minors: set[tuple[int, int]]) -> Solved:
+        """Return the lock of one fork."""
+        asks: dict[str, Ask] = {}
+        markers: dict[str, tuple[str | None, ...]] = {}
+        sources: dict[str, str | None] = {}
+        self.minors = minors
+        for name, some in self.variants.items():
+            active = [v for at, v in enumerate(some) if len(some) == 1 or (name, at) in signature]
+            named_ = {variant.source for variant in active} - {None}
+            if len(named_) > 1:
+                text = f"{name} has two sources in one place: {', '.join(map(str, named_))}"
+                return Solved({}, {}, {}, Choice({}, text), {}, {})
+            if not active:
+                continue
+            asks[name] = self.asked(name, [p for variant in active for p in variant.placed])
+            markers[name] = tuple(m for v in active for m in v.markers) if len(some) == 1 else ()
+            sources[name] = next(iter(named_), None)
+        solved = Solved(asks, {}, {}, Choice({}, None), {}, {})
+        for name in list(asks):
+            self._list(name, solved, sources[name], markers[name])
+        if "torch" not in asks and any(c.requires for one in solved.lists.values() for c in one):
+            asks["torch"] = self.implied_torch(next(iter(solved.lists)))
+            self._list("torch", solved, None, ())
+        if solved.unclear or solved.misses:
+            why = next(iter(solved.unclear.items()), None)
+            if why is not None:
+                text = f"{why[0]} is locked together with it: {why[1]}"
+                solved.unclear.update({n: text for n in asks if n not in solved.unclear})
+            return solved
+        return solved._replace(choice=choose(solved.lists, asks, Accepts(self.facts)))
+
+    def _list(
+        self, name: str, solved: Solved, source: str | None, markers: tuple[str | None, ...]
+    ) -> None:
+        """Add the versions of a package that Poetry may lock."""
+        ask = solved.asks[name]
         if ask.unclear or ask.url is not None:
-            self.unclear[ask.package] = ask.unclear or "it comes from a URL"
-            return []
-        pools = self.pools(ask)
+            solved.unclear[name] = ask.unclear or "it comes from a URL"
+            return
+        pool = self.merged(ask, source, markers or (None,))
+        solved.pools[name] = pool
+        if pool.hidden or pool.nightly:
+            text = pool.hidden or f"{pool.nightly} holds development releases"
+            solved.unclear[name] = text
+            return
+        kept = [] if ask.invalid else self.admitted(ask, pool, markers or (None,))
+        if kept:
+            solved.lists[name] = self.versions(kept)
+            return
+        reason = self.why_not(ask, pool)
+        if isinstance(reason, str):
+            solved.unclear[name] = reason
+        else:
+            solved.misses[name] = reason
+
+    def pythons(self) -> list[str]:
+        """Return the Pythons of the project, or of the fork that is being solved."""
+        some = super().pythons()
+        return [t for t in some if not self.minors or Version(t).release[:2] in self.minors]
+
+    def own(self, python: str) -> tuple[str, ...]:
+        """Return the version if the project, or the fork that is being solved, is for it."""
+        if self.minors and Version(python).release[:2] not in self.minors:
+            return ()
+        return super().own(python)
+
+    # -- sources
+
+    def merged(self, ask: Ask, source: str | None, markers: tuple[str | None, ...]) -> Pool:
+        """Return what the sources of a package offer together."""
+        own = self.own_indexes()
+        if source is not None:
+            pools = [self.pool(ask, index) for index in own if index.name == source]
+            if not pools and source.lower() == "pypi":
+                pools = [self.pool(ask, None)]
+        else:
+            primary = [index for index in own if index.priority in _PRIMARY]
+            pools = [self.pool(ask, index) for index in primary] or [self.pool(ask, None)]
+            for index in (one for one in own if one.priority in _SUPPLEMENTAL):
+                if any(p.hidden or p.nightly or self._offers(ask, p) for p in pools):
+                    break
+                pools.append(self.pool(ask, index))
         found: list[Candidate] = []
-        hidden = nightly = ""
         for rank, pool in enumerate(pools):
-            hidden = hidden or pool.hidden or pool.broad
-            nightly = nightly or pool.nightly
             found += [c._replace(rank=-rank) for c in pool.candidates]
-        merged = Pool(
+        return Pool(
             tuple(found),
-            hidden,
+            next((text for pool in pools if (text := pool.hidden or pool.broad)), ""),
             tuple(dict.fromkeys(c for pool in pools for c in pool.channels)),
             any(pool.pypi for pool in pools),
-            nightly,
-        )
-        admitted = [
-            c
-            for c in found
-            if ask.specifier.contains(c.version, prereleases=True) and self._python_fits(c, ask)
-        ]
-        finals = [c for c in admitted if not c.version.is_prerelease]
-        kept = [c for c in finals or admitted if not c.build.yanked or ask.pin is not None]
-        if hidden or nightly:
-            text = hidden or f"{nightly} holds development releases"
-            self.unclear[ask.package] = text
-            return []
-        if not kept or ask.invalid:
-            reason = why_none(ask, merged, self.install, self.target, self.facts)
-            if isinstance(reason, Unclear):
-                self.unclear[ask.package] = str(reason)
-            else:
-                self.misses[ask.package] = reason
-            return []
-        kept = self.distinct(ask, kept)
-        if not kept:
-            return []
-        best: dict[tuple[Version, int], list[Candidate]] = {}
-        for candidate in kept:
-            best.setdefault((candidate.version, candidate.rank), []).append(candidate)
-        return [
-            (fitting(best[key], self.target) or best[key])[0] for key in sorted(best, reverse=True)
-        ]
-
-    def distinct(self, ask: Ask, kept: list[Candidate]) -> list[Candidate]:
-        """Return the candidates between which the lock tells; all of them for Poetry."""
-        return kept
-
-    def pools(self, ask: Ask) -> list[Pool]:
-        """Return what the sources of a package offer, in order."""
-        named = {
-            source.value
-            for source in self.project.sources
-            if source.package == ask.package
-            and marker_holds(source.marker, self.target) is not False
-            and source.group in (None, *self.install.groups)
-        }
-        own = self.own_indexes()
-        if named:
-            return [self.pool(ask, index) for index in own if index.name in named]
-        primary = [index for index in own if index.priority in _PRIMARY]
-        pools = [self.pool(ask, index) for index in primary] or [self.pool(ask, None)]
-        if any(pool.candidates or pool.hidden for pool in pools):
-            return pools
-        rest = [index for index in own if index.priority in ("supplemental", "secondary")]
-        return pools + [self.pool(ask, index) for index in rest]
-
-    def own_indexes(self) -> list[ProjectIndex]:
-        """Return the indexes of the file that its tool reads."""
-        return [index for index in self.project.indexes if index.tool == self.option]
-
-    def pool(self, ask: Ask, index: ProjectIndex | None) -> Pool:
-        """Return what one source offers of a package; None is PyPI."""
-        if index is None or not index.url:
-            place = PlacedIndex(None, None, "", "", index_kind(""))
-        else:
-            root, private = self.install.root, dict(self.install.private)
-            kind = index_kind(index.url, private, option=index.option)
-            line = index_line(root.text, index)
-            place = PlacedIndex(root, line, "--index-url", index.url, kind)
-        return pool_of(ask, self.install._replace(indexes=(place,)), self.facts)
-
-    def _python_fits(self, candidate: Candidate, ask: Ask) -> bool:
-        """Return whether a version admits every Python of the project that its markers leave."""
-        wanted = candidate.build.requires_python
-        if not wanted:
-            return True
-        try:
-            admits = SpecifierSet(wanted)
-            own = SpecifierSet(self.project.requires_python or "")
-        except InvalidSpecifier:
-            return True
-        texts = {f"3.{minor}.{patch}" for minor in _MINORS for patch in (0, 1, 99)} | {"4.0.0"}
-        texts |= {one.version for one in admits if "*" not in one.version}
-        marker = ask.placed.declaration.marker if ask.placed is not None else None
-        return all(
-            admits.contains(text, prereleases=True)
-            for text in texts
-            if own.contains(text, prereleases=True) and self._holds_on(marker, text)
+            next((pool.nightly for pool in pools if pool.nightly), ""),
         )
 
-    def _holds_on(self, marker: str | None, python: str) -> bool:
-        if marker is None or "python" not in marker:
-            return True
-        from packaging.markers import InvalidMarker, Marker
+    @staticmethod
+    def _offers(ask: Ask, pool: Pool) -> bool:
+        return any(ask.specifier.contains(c.version, prereleases=True) for c in pool.candidates)
 
-        from torchpin.select.environments import marker_environment
+    # -- the installation
 
-        values = marker_environment(self.target)
-        release = (*Version(python).release, 0, 0)
-        values |= {
-            "python_version": f"{release[0]}.{release[1]}",
-            "python_full_version": f"{release[0]}.{release[1]}.{release[2]}",
-        }
-        try:
-            return Marker(marker).evaluate(values)
-        except InvalidMarker:
-            return True
+    def reached(self, solved: Solved) -> dict[str, Ask]:
+        """Return what the groups, extras and markers of the install ask for."""
+        found: dict[str, Ask] = {}
+        for name, placed in named(self.install.requirements).items():
+            if name not in self.variants:
+                continue
+            active = [p for p in placed if self._holds_here(p.declaration.marker) is not False]
+            ask = combine(name, [], (), self.target)
+            if active:
+                ask = self.asked(name, active)._replace(placed=active[0])
+                if all(self._holds_here(p.declaration.marker) is None for p in active):
+                    marker = active[0].declaration.marker
+                    text = f"it cannot be known whether the marker '{marker}' holds"
+                    ask = ask._replace(unclear=text)
+                    solved.unclear.setdefault(name, text)
+            found[name] = ask
+        torch = found.get("torch")
+        if torch is None or torch.skipped:
+            for name, ask in found.items():
+                chosen = solved.choice.chosen.get(name)
+                needs = chosen is not None and chosen.requires != ""
+                if not ask.skipped and needs and "torch" in solved.choice.chosen:
+                    found.pop("torch", None)
+                    found["torch"] = self.implied_torch(name)
+                    break
+        return found
 
-    # -- selections
+    def _holds_here(self, marker: str | None) -> bool | None:
+        if marker is None or "extra" not in marker:
+            return marker_holds(marker, self.target)
+        return _holds(marker, self.target.group.platform, self.python, self.extras)
 
-    def _one(self, ask: Ask, chosen: Candidate | None, conflict: str | None) -> Selection:
-        name, target = ask.package, self.target
-        if ask.skipped:
-            text = f"no declaration of {name} applies to {target.text}"
-            return self._plain(ask, "skipped", text)
-        if name in self.unclear:
-            return self._plain(ask, "unknown", self.unclear[name])
-        if chosen is None:
-            miss = self.misses[name]
-            return self._plain(ask, "none", miss.message, miss)
-        version, place = chosen.build.full_version, index_text(chosen.place)
-        if conflict is not None:
-            return self._plain(ask, "unknown", f"{self.tool} stops: {conflict}")
-        told = f"{self.tool} locks {name} {version} from {place}"
-        if not fitting([chosen], target):
-            pinned = ask._replace(
-                specifier=SpecifierSet(f"=={version}"),
-                text=f"{name}=={version}",
-                pin=(chosen.build.version, chosen.build.label),
-            )
-            pool = Pool((chosen,), "", (chosen.build.channel,), chosen.build.home == "pypi")
-            reason = why_none(pinned, pool, self.install, target, self.facts)
-            if isinstance(reason, Unclear):
-                return self._plain(ask, "unknown", f"{told}, and {reason}")
-            told = f"{told}, and {reason.message}"
-            return self._plain(ask, "none", told, reason._replace(message=told))
-        return self._plain(ask, "selected", told)._replace(
-            build=chosen.build, chosen_from=chosen.place, inferred=chosen.inferred
-        )
+    def files(self, package: str, chosen: Candidate, solved: Solved) -> list[Candidate]:
+        """Return the files of the locked version: all of one source."""
+        pool = solved.pools[package].candidates
+        return [c for c in pool if c.version == chosen.version and c.rank == chosen.rank]
 
-    def _plain(self, ask: Ask, status: str, because: str, miss: Miss | None = None) -> Selection:
-        return Selection(
-            package=ask.package,
-            placed=ask.placed,
-            implied_by=ask.implied_by,
-            target=self.target,
-            status=status,
-            build=None,
-            chosen_from=None,
-            miss=miss,
-            because=because,
-            exact=ask.exact,
-        )
+
+def _inside(source: Source, one: Declaration) -> bool:
+    return one.span.start <= source.span.start and source.span.end <= one.span.end
+
+
+def _both(one: str | None, other: str | None) -> str | None:
+    if one is None or other is None:
+        return one or other
+    return f"({one}) and ({other})"
