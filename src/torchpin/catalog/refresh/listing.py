@@ -83,6 +83,10 @@ def listings_of(
             known.setdefault(version, name.version)
         elif version.is_prerelease or name.label not in ("", channel):
             continue
+        if channel not in (PYPI, "cpu") and file.name.endswith("-any.whl"):
+            name = name._replace(  # macOS installs from PyPI and the cpu channel alone
+                platforms=tuple(p for p in name.platforms if not p.startswith("macos"))
+            )
         if name.platforms:
             at_root = channel != PYPI and _folder(file.url) == "whl"
             (above if at_root else here).append(Wheel(file, name))

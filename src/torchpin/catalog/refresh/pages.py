@@ -72,9 +72,10 @@ def parse(data: bytes, url: str, content_type: str, *, complete: bool = True) ->
     kind = content_type.partition(";")[0].strip().lower()
     if kind.endswith("json") or (not kind.endswith("html") and data.lstrip()[:1] == b"{"):
         return parse_json(data, url)
+    page = parse_html(data, url)
     if not complete and b"</html" not in data[-4096:].lower():
         raise PageError("the page is cut off")
-    return parse_html(data, url)
+    return page
 
 
 def parse_json(data: bytes, url: str) -> Page:
