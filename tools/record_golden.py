@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchpin.cli.main import guarded
+from torchpin.documents.kinds import PART_KINDS, kind_of
 from torchpin.engine import Options, Reader, find_fleet, look
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,6 +30,8 @@ PROJECTS = ROOT / "fixtures" / "projects"
 """Rows of the fix policy that start from a project."""
 RULES = ROOT / "fixtures" / "rules"
 """Where each rule fires, and nearby where it must not."""
+FILES = ROOT / "fixtures" / "files"
+"""Files of other kinds: commands and sections that install."""
 OPTIONS = "*/options.json"
 PROFILE = "torchpin.toml"
 
@@ -87,7 +90,9 @@ def answer(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
 def folders(*roots: Path) -> list[Path]:
     """Return the golden folders of some roots, of all by default."""
     return sorted(
-        path.parent for root in roots or (GOLDEN, PROJECTS, RULES) for path in root.glob(OPTIONS)
+        path.parent
+        for root in roots or (GOLDEN, PROJECTS, RULES, FILES)
+        for path in root.glob(OPTIONS)
     )
 
 
@@ -131,9 +136,10 @@ def line_of(finding: dict[str, Any]) -> str:
 def installs(work: Path, arguments: list[str]) -> dict[str, dict[str, str]]:
     """Return target → package → version and channel of what the fixed files install.
 
-    The extra or group of a project stands behind its target.
+    The extra or group of a project, or the command of a file, stands behind its target.
     """
-    if not (work / "pyproject.toml").exists():
+    parts = any(kind_of(path.as_posix()) in PART_KINDS for path in work.rglob("*"))
+    if not parts and not (work / "pyproject.toml").exists():
         return installs_of_requirements(work, arguments)
     client = arguments[arguments.index("--client") + 1] if "--client" in arguments else None
     options = Options((str(work),), client=client)

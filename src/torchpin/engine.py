@@ -15,7 +15,7 @@ from torchpin.catalog.model import PLATFORMS, Build
 from torchpin.catalog.store import Catalog, load_catalog
 from torchpin.documents.base import Document
 from torchpin.documents.discover import discover
-from torchpin.documents.kinds import KINDS, PART, REQUIREMENTS, kind_of
+from torchpin.documents.kinds import KINDS, REQUIREMENTS, kind_of
 from torchpin.documents.loader import kind_by_text, load, read_as
 from torchpin.documents.pins import exact_version
 from torchpin.errors import TorchpinError, UsageError
@@ -421,9 +421,7 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
     """Run the rules and gather the report."""
     context = stages.context
     settings = context.fleet.settings
-    projects = any(
-        way.install.root.kind not in (REQUIREMENTS, PART) for way in context.ways
-    ) or any(
+    projects = any(way.install.root.kind != REQUIREMENTS for way in context.ways) or any(
         one.conda is not None or one.path.endswith(".py") for one in stages.documents
     )
     rules = chosen_rules(options, settings, projects=projects)

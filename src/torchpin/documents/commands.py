@@ -447,7 +447,9 @@ class Reader:
             where = f"{self.base}#{name}"
         else:
             active = environment or self.activated
-            where = f"{self.base}#{active}" if active else self.base
+            if not active and client == "uv" and not _system(command.environ, parsed):
+                active = ".venv"  # what uv pip looks for unless told of the system
+            where = f"{self.base}#{active.replace('/', ':')}" if active else self.base
             if command.branch:
                 where = f"{where}/{command.branch}"
         active = environment or self.activated
@@ -476,6 +478,7 @@ class Reader:
                 platform=writer.platform or setting.platform,
                 image=setting.image,
                 torch_backend=writer.torch_backend,
+                backend=writer.backend,
                 uncertain=unsure,
                 command=True,
                 environment=where,
@@ -512,6 +515,7 @@ class _Writer:
         self.python: str | None = None
         self.platform: str | None = None
         self.torch_backend: str | None = None
+        self.backend: Word = ()
         self.upgrade = False
         self.given: set[str] = set()
 
@@ -551,7 +555,7 @@ class _Writer:
         elif name in ("--no-binary", "--only-binary"):
             self.options.append(OptionText(name, text, option.span, span_of(value)))
         elif name == "--torch-backend":
-            self.torch_backend = text
+            self.torch_backend, self.backend = text, value
         elif name in ("--python", "--python-version"):
             self.python = python_in(text) or self.python
         elif name in ("--platform", "--python-platform"):
@@ -586,7 +590,8 @@ class _Writer:
         if not {"--constraint", "--constraints"} & given:
             self.constraint(environ, "UV_CONSTRAINT")
         if self.torch_backend is None and environ.get("UV_TORCH_BACKEND"):
-            self.torch_backend = text_of(environ["UV_TORCH_BACKEND"])
+            self.backend = environ["UV_TORCH_BACKEND"]
+            self.torch_backend = text_of(self.backend)
         if self.python is None and environ.get("UV_PYTHON"):
             self.python = python_in(text_of(environ["UV_PYTHON"]))
         if text_of(environ.get("UV_PRERELEASE", ())) == "allow":
@@ -656,6 +661,15 @@ def _module_at(words: Sequence[Text]) -> int:
             return -1
         at += 2 if value in ("-X", "-W") else 1
     return -1
+
+
+def _system(environ: Mapping[str, Word], parsed: Parsed) -> bool:
+    """True if ``uv pip`` installs into the system's Python."""
+    named = any(
+        option.name in ("--system", "--break-system-packages", "--python", "--target", "--prefix")
+        for option in parsed.options
+    )
+    return named or _true(environ.get("UV_SYSTEM_PYTHON"))
 
 
 def _word_atom(text: str) -> Atom:

@@ -312,7 +312,7 @@ class _Builder:
             name = source.rsplit("/", 1)[-1]
             stage.copied.append((source, target))
             if many or "*" in name:
-                stage.copied.append((source, f"{target}/{name}"))
+                stage.copied.append((source, _normal(f"{target}/{name}")))
 
     def in_context(self, stage: Stage, folder: str, path: str) -> str:
         """Return where in the build context a file of the image lies, as far as it is known."""
@@ -324,6 +324,9 @@ class _Builder:
                 if "*" in source:
                     return _beside(source, place)
                 return source
+            name = source.rsplit("/", 1)[-1]
+            if "." in name.lstrip(".") and "*" not in name:
+                continue  # by its name a file, not a folder
             if target in ("", "/") or place.startswith(f"{target}/"):
                 inside = place[len(target) :].lstrip("/") if target not in ("", "/") else place[1:]
                 if "*" in source:
@@ -352,6 +355,7 @@ class _Builder:
         before = len(reader.parts)
         environ = dict(stage.variables)
         reader.fresh()
+        reader.activated = _virtual(environ)
         words = _json_words(rest)
         if words is not None:
             self.listed(stage, reader, words, environ, instruction.span)
@@ -397,6 +401,16 @@ class _Builder:
                 reader.parts[number] = reader.parts[number]._replace(syntax="argument-list")
             else:  # an option would have to go into the string of commands
                 reader.parts[number] = reader.parts[number]._replace(options_at=None)
+
+
+def _virtual(environ: dict[str, Word]) -> str:
+    """Return the virtual environment that ``ENV`` has put first on the path, ``""`` if none."""
+    chosen = text_of(environ.get("VIRTUAL_ENV", ()))
+    if chosen:
+        return f"{chosen}/bin/activate"
+    first = text_of(environ.get("PATH", ())).partition(":")[0]
+    match = re.fullmatch(r"(.*venv[^/]*)/bin/?", first)
+    return f"{match[1]}/bin/activate" if match is not None else ""
 
 
 def _with_copies(stage: Stage, more: list[tuple[str, str]]) -> Stage:

@@ -58,12 +58,15 @@ class Part(NamedTuple):
     """The index lines are options of one command line: they all count before any file that it
     includes, and more than one may follow another. False: they are lines of a requirements list."""
     environment: str = ""
-    """Parts of a file with the same environment install into it one after the other."""
+    """Parts of a file with the same environment install into it one after the other; ``a/b`` finds
+    what is in ``a`` as well; ``#`` marks one apart from that of the image (a virtual one)."""
     upgrade: bool = False
     """``--upgrade``: what is installed already does not count."""
     words: tuple[tuple[Span, Word], ...] = ()
     """Of a command: the words of requirements and URLs, by the ``line_span`` of what was read from
     them, with the places of their variables."""
+    backend: Word = ()
+    """The value of ``torch_backend``, with its place."""
     slips: tuple[Problem, ...] = ()
     """Where the shell takes something for what is not meant; the installer never sees it."""
     marker: str | None = None

@@ -291,21 +291,35 @@ def used_elsewhere(way: Way, edits: Sequence[FileEdits]) -> bool:
     }
     if not names:
         return False
-    uses = {
+    uses = frozenset(
         (atom.start, atom.end)
         for one in reread(part.document, text).parts
         for _, word in one.words
         for atom in word
-        if atom.name in names
-    }
-    for name in names:
-        for match in re.finditer(
-            rf"\$[({{]?{re.escape(name)}\b|\{{\{{\s*{re.escape(name)}\b", text
-        ):
-            if not any(start <= match.start() < end for start, end in uses):
-                line = text.rfind("\n", 0, match.start()) + 1
-                if not re.match(
-                    rf"\s*(?:export\s+|ARG\s+|ENV\s+)?{re.escape(name)}\s*[:?]?=", text[line:]
-                ):
-                    return True
+        if not atom.plain
+    )
+    return any(_serves_more(text, name, uses, frozenset()) for name in names)
+
+
+ASSIGNED = re.compile(
+    r"[ \t]*(?:(?:export|override|ARG|ENV|local|readonly|declare)[ \t]+)*"
+    r"([A-Za-z_][\w-]*)[ \t]*[:?+]{0,2}="
+)
+
+
+def _serves_more(
+    text: str, name: str, uses: frozenset[tuple[int, int]], seen: frozenset[str]
+) -> bool:
+    """True if a variable stands outside of ``uses``, itself or by way of other variables."""
+    written = re.escape(name)
+    for match in re.finditer(rf"\$[({{]?{written}\b|\{{\{{\s*{written}\b", text):
+        if any(start <= match.start() < end for start, end in uses):
+            continue
+        line = ASSIGNED.match(text, text.rfind("\n", 0, match.start()) + 1)
+        if line is None or line.end() > match.start():
+            return True
+        other = line[1]
+        new = other != name and other not in seen
+        if new and _serves_more(text, other, uses, seen | {name}):
+            return True
     return False

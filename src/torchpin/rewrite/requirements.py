@@ -92,12 +92,29 @@ def draft(
 ) -> Draft:
     """Return edits of several documents as a draft."""
     by_path: dict[str, tuple[Document, list[Edit]]] = {}
-    for document, edit in (*index_edits, *pins):
+    for document, edit in side_by_side(index_edits, pins):
         if document.text[edit.span.start : edit.span.end] != edit.text:
             by_path.setdefault(document.path, (document, []))[1].append(edit)
     return Draft(
         tuple(FileEdits(document, tuple(edits)) for document, edits in by_path.values()), pinned
     )
+
+
+def side_by_side(
+    index_edits: list[tuple[Document, Edit]], pins: list[tuple[Document, Edit]]
+) -> list[tuple[Document, Edit]]:
+    """Return all edits; where both add text at one place (the end of a command), the pin's text
+    comes first."""
+    ends = {edit.span: edit for _, edit in pins if edit.span.start == edit.span.end}
+    kept: list[tuple[Document, Edit]] = []
+    for document, edit in index_edits:
+        pin = ends.pop(edit.span, None) if document.kind == "part" else None
+        if pin is None:
+            kept.append((document, edit))
+        else:
+            kept.append((document, Edit(edit.span, pin.text + edit.text)))
+            pins = [one for one in pins if one[1] != pin]
+    return [*kept, *pins]
 
 
 def needs_pins(way: Way) -> bool:
@@ -122,6 +139,10 @@ def channel_lines(way: Way) -> list[PlacedIndex]:
 
 def index_drafts(way: Way, plan: Plan) -> Iterator[tuple[list[tuple[Document, Edit]], bool]]:
     """Yield the edits of index lines, least change first, and whether the index is a new one."""
+    backend = backend_edits(way, plan)
+    if backend is not None:
+        yield backend, False
+        return
     lines = channel_lines(way)
     if plan.home == "pypi":
         yield [], not lines
@@ -135,6 +156,23 @@ def index_drafts(way: Way, plan: Plan) -> Iterator[tuple[list[tuple[Document, Ed
         return
     for document in dict.fromkeys((home_of(way), way.install.root)):
         yield [insert_index(way, document, plan)], True
+
+
+def backend_edits(way: Way, plan: Plan) -> list[tuple[Document, Edit]] | None:
+    """Return the edits that name the plan's channel as torch backend; None: the command names
+    none.
+
+    Raises:
+        RefusedError: the plan needs PyPI, or the backend has no one place in the file.
+    """
+    if way.part is None or way.install.torch_backend is None:
+        return None
+    from torchpin.rewrite.commands import replaced
+
+    edits = replaced(way.part.backend, plan.channel) if way.part.backend else None
+    if edits is None or plan.home == "pypi":
+        raise RefusedError("the torch backend stands elsewhere, or has no such channel")
+    return [(way.part.document, edit) for edit in edits]
 
 
 def swap_channel(way: Way, lines: list[PlacedIndex], channel: str) -> list[tuple[Document, Edit]]:

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from torchpin.catalog.labels import cuda_of
 from torchpin.catalog.model import WATCHED
 from torchpin.documents.base import Edit, line_starts, position
-from torchpin.evidence import PUBLISHED
+from torchpin.documents.parts import Part
+from torchpin.evidence import INFERRED, PUBLISHED
 from torchpin.rules.context import Context, Judged, JudgedSet, Way
 from torchpin.rules.model import (
     DISPLAY,
+    ERROR,
     INFO,
     UNSAFE,
     WARNING,
@@ -99,7 +101,7 @@ class ImageTorchReplaced(Rule):
             yield self.finding(
                 document,
                 span,
-                f"{way.install.client} puts {shown(torch)} in the place of the image's {held}",
+                f"{way.install.client} puts {shown(torch)} in the place of {held} of the image",
                 package="torch",
                 target=judged_set.target,
                 because=(
@@ -260,3 +262,32 @@ class UnquotedSpecifier(Rule):
 
 
 RULES = (ImageTorchReplaced, EarlierTorchReplaced, OtherToolkit, UnquotedSpecifier)
+
+
+def of_part(finding: Finding, part: Part) -> Finding:
+    """Return a finding on a command with what the file itself adds to it.
+
+    An error of a command that may not run as it reads is a warning that says so; what the Python
+    or the C library decides names the image that brings it.
+    """
+    if part.uncertain is not None and finding.severity == ERROR:
+        ground = Because(f"not an error: {part.uncertain}", INFERRED, "")
+        finding = finding._replace(severity=WARNING, because=(*finding.because, ground))
+    if finding.code not in ("TP102", "TP104") or part.image is None:
+        return finding
+    facts = facts_of(part)
+    text = ""
+    if finding.code == "TP104" and (facts.musl or facts.glibc):
+        text = "musl" if facts.musl else f"glibc {facts.glibc}"
+    elif finding.code == "TP102" and facts.python and part.python is None:
+        text = f"Python {facts.python}"
+    if not text:
+        return finding
+    line = position(line_starts(part.document.text), part.image.span.start).line
+    return finding._replace(
+        because=(
+            *finding.because,
+            Because(f"{part.image.reference} has {text}", PUBLISHED, facts.source),
+        ),
+        related=(*finding.related, Related(part.document.path, line, "the image is named here")),
+    )

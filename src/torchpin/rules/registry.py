@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from torchpin.documents.base import Document, Span
-from torchpin.evidence import INFERRED, ORDER, PROOF
+from torchpin.evidence import ORDER, PROOF
 from torchpin.fleet.model import Target
 from torchpin.rules.context import Context, Way
-from torchpin.rules.model import ERROR, INFO, SEVERITIES, WARNING, Because, Finding, Related
+from torchpin.rules.model import ERROR, INFO, SEVERITIES, Because, Finding, Related
 
 
 class Rule:
@@ -94,10 +94,18 @@ def all_rules(*, projects: bool = True) -> tuple[Rule, ...]:
         *(indexes, dead_markers, drift, disagree, horizon),
     ]
     if projects:
-        from torchpin.rules import conda, locks, project_markers, project_routes, sources
+        from torchpin.rules import (
+            conda,
+            containers,
+            locks,
+            project_markers,
+            project_routes,
+            sources,
+        )
         from torchpin.rules import projects as on_projects
 
-        modules += [on_projects, project_markers, project_routes, locks, conda, sources]
+        modules += [on_projects, project_markers, project_routes, locks, conda, containers]
+        modules += [sources]
     for module in modules:
         rules += [rule() for rule in module.RULES]
     return tuple(sorted(rules, key=lambda rule: rule.code))
@@ -154,12 +162,6 @@ def proved_only(finding: Finding) -> Finding:
     return finding._replace(because=proved) if proved else finding
 
 
-def unproved(finding: Finding, why: str) -> Finding:
-    """Return an error of a command that may not run as it reads: a warning that says so."""
-    ground = Because(f"not an error: {why}", INFERRED, "")
-    return finding._replace(severity=WARNING, because=(*finding.because, ground))
-
-
 def run_rules(context: Context, rules: Iterable[Rule]) -> tuple[Finding, ...]:
     """Return all findings of ``rules`` on every way of ``context``, merged and in file order.
 
@@ -170,10 +172,11 @@ def run_rules(context: Context, rules: Iterable[Rule]) -> tuple[Finding, ...]:
     for rule in rules:
         for way in context.ways:
             speaks: dict[tuple[str, Span, str | None], str] = {}
-            unsure = way.part.uncertain if way.part is not None else None
             for finding in rule.check(way, context):
-                if unsure is not None and finding.severity == ERROR:
-                    finding = unproved(finding, unsure)
+                if way.part is not None:
+                    from torchpin.rules.containers import of_part
+
+                    finding = of_part(finding, way.part)
                 if not context.declared and finding.group:
                     key = (finding.path, finding.span, finding.package)
                     if speaks.setdefault(key, finding.group) != finding.group:

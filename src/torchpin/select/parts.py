@@ -58,9 +58,15 @@ def part_installs(
     """
     held: dict[str, dict[str, Installed]] = {}
     for part in file.parts:
-        before = {name: Installed(text, None) for name, text in facts_of(part).packages}
+        before: dict[str, Installed] = {}
+        if "#" not in part.environment:  # a virtual environment holds nothing of the image
+            before = {name: Installed(text, None) for name, text in facts_of(part).packages}
         for above in _environments(part.environment):
             before.update(held.get(above, {}))
+        for below, some in held.items():
+            if below.startswith(f"{part.environment}/"):  # branches, of which one has run
+                for name, one in some.items():
+                    before.setdefault(name, Installed(None, one.placed))
         whole = install_of(
             part.document,
             load,
