@@ -70,10 +70,12 @@ ELSEWHERE = ("-m", "not oracle and not clients", "--ignore", "tests/corpus", *WO
 
 @nox.session(python=ONCE)
 def lint(session: nox.Session) -> None:
-    """Ruff: rules and format."""
-    session.install("ruff==0.17.6")
+    """Ruff: rules and format; the shape of the workflows."""
+    session.install("ruff==0.17.6", "check-jsonschema>=0.39")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    workflows = [str(path) for path in sorted(Path(".github/workflows").glob("*.yml"))]
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
 
 
 @nox.session(python=ONCE)

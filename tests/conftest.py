@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent))
 os.environ.pop("TORCHPIN_CATALOG", None)
 os.environ["TORCHPIN_CACHE_DIR"] = str(Path(__file__).parent / "no-such-cache")  # shipped data only
-os.environ["TORCHPIN_TODAY"] = "2026-11-30"  # its own day, whenever the tests run
+DATA = Path(__file__).parent.parent / "src" / "torchpin" / "catalog" / "data"
+os.environ["TORCHPIN_TODAY"] = json.loads((DATA / "catalog.json").read_text("utf-8"))["date"]
 
 if TYPE_CHECKING:
     from tests.clients.harness import Pip, Uv

@@ -50,6 +50,9 @@ def generated(folder: Path) -> dict[str, bytes]:
 def test_shipped_data_are_what_the_script_gives(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """As long as no ``refresh_shipped`` came after it; ``test_refresh_shipped`` looks at that."""
+    if "previous" in json.loads((DATA / "catalog.json").read_text(encoding="utf-8")):
+        pytest.skip("the data that ship were renewed from live indexes since")
     assert run(facts_folder(), "--out", tmp_path) == 0
     assert "contradiction" not in capsys.readouterr().out
     assert generated(tmp_path) == generated(DATA)
