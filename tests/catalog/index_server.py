@@ -153,7 +153,7 @@ def files_of(state: State) -> list[Listed]:
     for part in state.parts.values():
         for build in part.builds:
             place = "pypi" if build.home == "pypi" else build.channel
-            newest = build.version == part.pypi[-1] and place != "pypi"
+            newest = build.version in part.pypi[-1:] and place != "pypi"
             for name in file_names(build):
                 out[place, name] = Listed(
                     place,
@@ -180,6 +180,8 @@ class Answer(BaseHTTPRequestHandler):
             server.seen.append((path, dict(self.headers.items())))
         self.close_connection = True
         try:
+            if server.silent:
+                server.done.wait(30)
             behaviour = server.behave.get(path)
             if behaviour is not None:
                 behaviour(self)
@@ -264,6 +266,7 @@ class IndexServer(ThreadingHTTPServer):
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.lock = threading.Lock()
         self.done = threading.Event()
+        self.silent = False
         self.by_path: dict[str, Listed] = {}
         self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
 

@@ -305,3 +305,49 @@ def test_a_package_whose_page_is_odd_stays(world: World) -> None:
     assert "not read: torchaudio: what its pages say is odd" in err and "as of 2026-11-30" in err
     assert "torch: new version 2.16.0" in out
     assert world.catalog().versions("torchaudio") == world.shipped.versions("torchaudio")
+
+
+def test_new_releases_of_packages_that_pin_torch(world: World) -> None:
+    from tests.catalog.index_server import metadata
+
+    text = metadata("vllm", "0.2", ["torch==2.15.0"])
+    name = "vllm-0.2-cp38-abi3-manylinux_2_31_x86_64.whl"
+    world.server.add(listed("pypi", name, b"x", metadata=text))
+    code, _, err = world.refresh()
+    assert (code, err) == (0, "")
+    found = world.catalog()
+    assert (found.pins("vllm", "0.2"), found.pins("vllm", "0.1")) == ("==2.15.0", "==2.14.1")
+    assert "vllm" not in found.packages()
+    code, _, err = world.refresh("--package", "vllm")
+    assert (code, err) == (0, "")
+    assert "vllm" not in world.catalog().packages()
+    assert [path for path, _ in world.server.asked if path.startswith("/simple")] == [
+        "/simple/vllm/"
+    ]
+
+
+def test_since_a_day(world: World) -> None:
+    code, _, err = world.refresh("--since", "2026-11-15", "--channel", "pypi")
+    assert (code, err) == (0, "")  # nothing was released since
+    assert not any(path.endswith(".whl") for path, _ in world.server.asked)
+
+
+def test_the_bar_is_for_terminals(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+    import sys
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("torchpin.cli.catalog_refresh.SHOWN_AFTER", 0.0)
+    code, _, err = world.refresh()
+    assert (code, err) == (0, "")
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    world.refresh()
+    assert "index pages" in shown.getvalue()
+    silent = Terminal()
+    monkeypatch.setattr(sys, "stderr", silent)
+    world.refresh("--quiet")
+    assert silent.getvalue() == ""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.catalog.index_server import Answer, file_names
+from tests.catalog.index_server import Answer, IndexServer, file_names
 from tests.catalog.refresh_world import LINUX, World, make_world
 
 from torchpin.catalog import store
@@ -446,7 +446,22 @@ def test_a_stop_ends_running_requests(world: World, monkeypatch: pytest.MonkeyPa
     assert time.monotonic() - started < 5
 
 
+def test_a_host_that_hangs_is_given_up(world: World) -> None:
+    with IndexServer([]) as other:
+        other.silent = True
+        started = time.monotonic()
+        options = [*world.server.options[:2], "--index", f"{other.base}/whl", "--timeout", "0.5"]
+        world.capsys.readouterr()
+        code = main(["catalog", "refresh", *options, "--jobs", "1"])
+        _, err = world.capsys.readouterr()
+        assert time.monotonic() - started < 10
+    assert code == 1
+    assert "127.0.0.1: the server sends nothing" in err
+    assert len(other.asked) == 3
+
+
 def test_old_catalogs_are_removed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchpin.catalog.refresh.run.SPARED", -1.0)
     for day in range(1, 5):
         monkeypatch.setattr("torchpin.catalog.refresh.run.today", lambda day=day: f"2026-12-0{day}")
         assert world.refresh()[0] == 0
@@ -472,6 +487,7 @@ def test_a_disk_that_cannot_be_written(world: World, tmp_path: Path) -> None:
         (["--timeout", "-1"], "--timeout takes seconds"),
         (["--since", "yesterday"], "--since takes a version of torch or a date"),
         (["--channel", "cuda"], "is no channel of PyTorch"),
+        (["--package", "torchvison", "--index", "http://127.0.0.1:9/simple"], "does not follow"),
         (["--index", "file:///x"], "--index: only http and https"),
         (["--index", "http://[x"], "--index: the URL cannot be read"),
     ],

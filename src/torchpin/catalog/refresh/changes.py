@@ -10,6 +10,7 @@ from packaging.version import Version
 from torchpin.catalog.model import Build
 from torchpin.catalog.refresh.settings import Change
 from torchpin.catalog.store import Catalog
+from torchpin.evidence import PROOF
 
 _ALL = 8
 """So many names are listed; of more, the rest is counted."""
@@ -19,7 +20,7 @@ def changes(old: Catalog, new: Catalog) -> tuple[Change, ...]:
     """Return what is new, changed or gone, by package; kinds that do not occur are left out.
 
     Kinds: ``channel``, ``version``, ``default`` (what PyPI serves), ``newest``, ``builds``,
-    ``yanked``, ``withdrawn``, ``requires``, ``evidence``, ``kernels``, ``pins``.
+    ``yanked``, ``withdrawn``, ``refuted``, ``requires``, ``evidence``, ``kernels``, ``pins``.
     """
     out: list[Change] = []
     for package in new.packages():
@@ -58,10 +59,10 @@ def _package(package: str, old: Catalog, new: Catalog) -> Iterator[tuple[str, st
     gone = [v for v in old.versions(package) if v not in new.versions(package)]
     if gone:
         yield "withdrawn", f"withdrawn: {_names(gone)}"
+    lost = [b for k, b in before.items() if k not in after and b.version not in gone]
+    yield from _grouped("withdrawn", [b for b in lost if b.evidence in PROOF], "no longer listed:")
     yield from _grouped(
-        "withdrawn",
-        [b for k, b in before.items() if k not in after and b.version not in gone],
-        "no longer listed:",
+        "refuted", [b for b in lost if b.evidence not in PROOF], "only inferred, and not there:"
     )
     both = [(before[k], b) for k, b in after.items() if k in before]
     yield from _grouped("yanked", [b for a, b in both if b.yanked and not a.yanked], "yanked:")

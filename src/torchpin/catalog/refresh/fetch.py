@@ -35,6 +35,8 @@ MOST_METADATA = 4 * 1024 * 1024
 TRIES = 4
 PAUSE = 0.5
 """Seconds, doubled with each try."""
+SILENT = 3
+"""A host that let so many requests run out and never answered one is asked no more."""
 PAGE_SECONDS = 120.0
 """The longest that one page may take, retries and pauses included."""
 _CHUNK = 64 * 1024
@@ -89,6 +91,7 @@ class Fetcher:
         """Origin → when it wants to be asked again (monotonic)."""
         self._dead: dict[object, str] = {}
         self._alive: set[object] = set()
+        self._silent: dict[object, int] = {}
         self._running: dict[int, Callable[[], None]] = {}
         """What ends each running request."""
         self._stopped = False
@@ -259,6 +262,7 @@ class Fetcher:
                             self._dead[place] = f"{place[1]}: {reason(error)}"
                             raise UnreachableError(self._dead[place]) from error
                     elif attempt == TRIES or isinstance(error, TimeoutError):
+                        self._count_silence(place, error)
                         raise InspectError(reason(error)) from error
                     if isinstance(error, BusyError) and error.after:
                         self._free[place] = time.monotonic() + error.after
@@ -268,6 +272,15 @@ class Fetcher:
         finally:
             self._running.pop(id(client), None)
             client.close()
+
+    def _count_silence(self, place: tuple[str, str | None, int | None], error: object) -> None:
+        """Give a host up that never answered: each further page would cost the time-out again."""
+        if place in self._alive or not isinstance(error, TimeoutError):
+            return
+        with self._lock:
+            self._silent[place] = self._silent.get(place, 0) + 1
+            if self._silent[place] >= SILENT:
+                self._dead[place] = f"{place[1]}: {reason(error)}"
 
     def _refuse(self, answer: http.client.HTTPResponse) -> None:
         """Raise for a status that is neither content nor its absence."""

@@ -58,7 +58,8 @@ class Gathered:
 
     def packages(self) -> list[str]:
         """Return the packages to look for."""
-        return sorted(self._settings.packages or {*PACKAGES, *self._state.parts})
+        known = {*PACKAGES, *self._state.parts}
+        return sorted(known & set(self._settings.packages) if self._settings.packages else known)
 
     def kept(self, channel: str, package: str) -> str:
         """Return the date of the data that stay if a page cannot be read."""

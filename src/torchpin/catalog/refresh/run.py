@@ -26,13 +26,17 @@ from torchpin.catalog.refresh.merge import merge
 from torchpin.catalog.refresh.metadata import key_of, read_file
 from torchpin.catalog.refresh.plan import Task, pins_to_read, tasks
 from torchpin.catalog.refresh.rebase import rebase
-from torchpin.catalog.refresh.settings import Failed, Result, Settings
+from torchpin.catalog.refresh.settings import PACKAGES, Failed, Result, Settings
 from torchpin.catalog.store import Catalog, shipped_catalog
 from torchpin.catalog.whole import HEAD, check_whole
-from torchpin.errors import CatalogError
+from torchpin.errors import CatalogError, UsageError
 
 ROUNDS = 3
 """So often wheels may name channels that no page named."""
+
+
+SPARED = 3600.0
+"""Seconds for which catalogs that are not in use stay: another refresh may be writing one."""
 
 
 class Watch(Protocol):
@@ -70,7 +74,7 @@ def refresh(settings: Settings, watch: Watch | None = None) -> Result:
 
     Raises:
         CatalogError: the old catalog cannot be read, the new one not be written, or is not sound.
-        UsageError: PyPI's address is not known.
+        UsageError: PyPI's address is not known, or a package is none of the catalog's.
     """
     started = time.monotonic()
     watch = watch or Nobody()
@@ -78,6 +82,7 @@ def refresh(settings: Settings, watch: Watch | None = None) -> Result:
     fetcher = Fetcher(Cache(), jobs=settings.jobs, idle=settings.idle, today=day)
     fetcher.progress = watch.bytes
     folder, before = begin(settings)
+    _known(settings, before)
     gathered = Gathered(fetcher, settings, before, watch.pages)
     if not settings.channels or PYPI in settings.channels:
         gathered.pypi(settings.pypi or pypi_index())
@@ -105,7 +110,8 @@ def refresh(settings: Settings, watch: Watch | None = None) -> Result:
     place: str | None = None
     if not settings.dry_run:
         place = settings.output or os.path.join(catalogs_dir(), _name(files))
-        write_folder(place, files)
+        if settings.output is not None or check_whole(place):  # else it lies there already
+            write_folder(place, files)
         if settings.output is None:
             _point(place)
     return _result(place, after, found_changes, failed, gathered, reader, fetcher, started)
@@ -129,6 +135,22 @@ def begin(settings: Settings) -> tuple[str, State]:
     if Catalog(own).base == shipped.digest:
         return own, read_state(own)
     return shipped.folder, rebase(read_state(shipped.folder), read_state(own))
+
+
+def _known(settings: Settings, state: State) -> None:
+    """Refuse packages that the catalog does not follow.
+
+    Raises:
+        UsageError: there is one.
+    """
+    from difflib import get_close_matches
+
+    followed = {*PACKAGES, *state.parts, *(row[0] for row in state.pins)}
+    for name in settings.packages:
+        if name not in followed:
+            near = get_close_matches(name, sorted(followed), n=1)
+            hint = f"did you mean `{near[0]}`?" if near else f"it follows {', '.join(PACKAGES)}"
+            raise UsageError(f"--package: the catalog does not follow {name!r}", hint=hint)
 
 
 class _Reader:
@@ -296,8 +318,16 @@ def _point(folder: str) -> None:
     keep = {os.path.basename(folder), os.path.basename(last or "")}
     for name in os.listdir(base):
         path = os.path.join(base, name)
-        if name not in keep and os.path.isdir(path):
+        if name not in keep and os.path.isdir(path) and _older(path):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _older(path: str) -> bool:
+    """Tell whether a folder is older than another refresh may still need it."""
+    try:
+        return time.time() - os.stat(path).st_mtime > SPARED
+    except OSError:  # another refresh was quicker
+        return False
 
 
 def _result(
