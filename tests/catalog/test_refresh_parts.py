@@ -367,6 +367,7 @@ def test_a_catalog_chosen_by_the_environment(
     monkeypatch.setenv("TORCHPIN_CATALOG", str(tmp_path))
     assert load_catalog().folder == str(tmp_path)
     assert load_catalog("shipped").folder == FOLDER
+    assert load_catalog(isolated=True).folder == FOLDER
     store.choose(None, isolated=True)
     assert load_catalog().folder == FOLDER
     store.choose(None)

@@ -257,19 +257,20 @@ def choose(folder: str | None, *, isolated: bool = False) -> None:
     _choice = (folder, isolated)
 
 
-def load_catalog(folder: str | None = None) -> Catalog:
+def load_catalog(folder: str | None = None, *, isolated: bool = False) -> Catalog:
     """Return the catalog to use; one instance a process and choice.
 
     Args:
         folder: a catalog's folder, or ``shipped``; None: what ``choose`` was told, else
             ``TORCHPIN_CATALOG``, else the one that the user refreshed, if it is whole and not
-            older, else the shipped one. Isolated, neither the environment nor a user's count.
+            older, else the shipped one.
+        isolated: as ``choose`` may say, too: neither the environment nor a user's catalog count.
 
     Raises:
         CatalogError: the chosen catalog, or the shipped one, cannot be read.
     """
-    chosen, isolated = _choice
-    key = (folder or chosen, isolated)
+    isolated = isolated or _choice[1]
+    key = (folder or _choice[0], isolated)
     if key not in _chosen:
         wanted = key[0] or (None if isolated else os.environ.get(VARIABLE))
         if wanted and wanted != SHIPPED:
