@@ -303,7 +303,7 @@ def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages,
     used = fleet if fleet is not None and declared else neutral_fleet(settings)
     profile = fleet.path if fleet is not None else None
     documents, failures, notes = read(options, reader, settings, profile)
-    catalog = load_catalog()
+    catalog = load_catalog(isolated=options.isolated)
     notes = (*notes, *catalog.notes)
     drivers = load_drivers()
     ways: list[Way] = []
