@@ -100,7 +100,7 @@ def renewed(folder: Path, settings: Settings) -> tuple[dict[str, str], list[str]
         work = Path(place) / "data"
         shutil.copytree(folder, work)
         result = refresh(settings._replace(output=str(work)))
-        failed = [f"{one.part}: {one.why}" for one in result.failed]
+        failed = sorted(f"{one.part}: {one.why}" for one in result.failed)
         if not result.pages:
             raise FloorError("; ".join(["nothing could be reached", *failed]))
         state = read_state(str(work))

@@ -50,7 +50,9 @@ def main(argv: list[str]) -> int:
     if package not in known:
         raise UsageError(
             f"the catalog holds no package {args.package!r}",
-            hint=nearest(package, known) or f"it holds {', '.join(known)}",
+            hint=_pins(catalog, package)
+            or nearest(package, known)
+            or f"it holds {', '.join(known)}",
         )
     version, _, label = (args.version or "").partition("+")
     if version and not holds(catalog.versions(package), version):
@@ -86,6 +88,15 @@ def main(argv: list[str]) -> int:
     if old and not args.quiet:
         note(old)
     return CLEAN if rows else FINDINGS
+
+
+def _pins(catalog: Catalog, package: str) -> str:
+    """Return the newest pins of torch of a package of which nothing else is known, else ``""``."""
+    from torchpin.catalog.diff import raw
+
+    found = [row for row in raw(catalog, "pins.json")["pins"] if row[0] == package][-3:]
+    told = ", ".join(f"{row[1]} torch{row[2]}" for row in found)
+    return f"of {package} it holds only what it requires: … {told}" if found else ""
 
 
 def stale_note(catalog: Catalog) -> str:

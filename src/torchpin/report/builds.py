@@ -159,7 +159,7 @@ def _details(row: Row, style: Style) -> list[str]:
     requires = row["requires"]
     facts = [
         ("built for", row["channel"]),
-        ("CUDA", row["cuda"] or "none"),
+        ("CUDA", row["cuda"] or ("none" if row["channel"] else "not known")),
         (
             "Python",
             " ".join(f"{t}?" if t in row["pythons_inferred"] else t for t in row["pythons"]),
@@ -168,14 +168,19 @@ def _details(row: Row, style: Style) -> list[str]:
             "requires torch",
             ("" if row["package"] == "torch" else "not known")
             if requires is None
-            else requires or "no (METADATA names none)",
+            else {"": "no (METADATA names none)", ">=0": "any"}.get(requires, requires),
         ),
         ("requires Python", row["requires_python"] or "not known"),
         ("glibc", row["glibc"]),
         ("macOS", row["macos"]),
         ("released", row["released"]),
         ("yanked", "yes" if row["yanked"] else ""),
-        ("kernels", f"{names} [{known['kernels']}]" if known["kernels"] else "none known"),
+        (
+            "kernels",
+            f"{names} [{known['kernels']}]"
+            if known["kernels"]
+            else ("by library" if row["libraries"] else "none known"),
+        ),
         *(
             (name, " ".join((*lists["sass"], *lists["ptx"])) or "none")
             for name, lists in row["libraries"].items()
