@@ -50,7 +50,7 @@ def internals_file(measured: Mapping[str, Any], torch: Iterable[Build]) -> str:
     builds = [b for b in torch if b.cuda and b.platform.startswith("linux")]
     real = {(b.version, b.platform): b.channel for b in builds if b.home == "pypi"}
     sets, sources, lists = Interned(), Interned(), Interned()
-    rows = {}
+    rows: dict[tuple[str, str, str], list[Any]] = {}
     for build in builds:
         place = (build.version, build.platform)
         at: list[Any] | None = None
@@ -66,7 +66,7 @@ def internals_file(measured: Mapping[str, Any], torch: Iterable[Build]) -> str:
                     at = [sets.at(["", exact]), evidence, sources.at(source)]
         if at is not None:
             rows[build.version, build.platform, build.channel] = at
-    wheels = []
+    wheels: list[list[Any]] = []
     for raw in measured["internals"]["rows"]:
         read = Read(*raw)
         name, parsed, _, _ = parse_wheel_filename(read.file)
@@ -93,14 +93,14 @@ def internals_file(measured: Mapping[str, Any], torch: Iterable[Build]) -> str:
                 for key, at in sorted(
                     rows.items(),
                     key=lambda item: (
-                        Version(str(item[0][0])),
+                        Version(item[0][0]),
                         PLATFORMS.index(item[0][1]),
                         item[0][2],
                     ),
                 )
             ],
             "brings": sets.items,
-            "wheels": sorted(wheels, key=lambda r: (r[0], Version(r[1]), r[2])),
+            "wheels": sorted(wheels, key=lambda r: (r[0], Version(str(r[1])), r[2])),
             "lists": lists.items,
             "sources": sources.items,
         }

@@ -21,6 +21,7 @@ from torchpin.documents.pins import exact_version
 from torchpin.errors import TorchpinError, UsageError
 from torchpin.fleet.model import Fleet, NodeGroup, Settings, Target
 from torchpin.judge.alike import SharedJudge
+from torchpin.judge.companions import loaded
 from torchpin.judge.model import Reason, Verdict
 from torchpin.judge.verdict import judge_companion
 from torchpin.rules.context import Context, Judged, JudgedSet, Way
@@ -39,7 +40,10 @@ if TYPE_CHECKING:
     from torchpin.resolve.model import Outcome
     from torchpin.select.parts import Installed
 
-COMPANIONS = ("torchvision", "torchaudio", "torchtext", "torchcodec")
+COMPANIONS = (
+    *("torchvision", "torchaudio", "torchtext", "torchcodec"),
+    *("torchao", "torchdata", "xformers", "bitsandbytes"),
+)
 
 
 NO_SETTINGS = Settings()
@@ -261,7 +265,8 @@ def judge_set(
         build = selection.build
         if build is not None:
             if declared:
-                verdict = judge(build, chosen.target)
+                host = torch.build if torch is not None else None
+                verdict = judge(loaded(build, host) if host else build, chosen.target)
             if torch is not None and torch.build is not None and selection.package in COMPANIONS:
                 beside = judge_companion(build, torch.build)
         elif declared:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from torchpin.catalog.model import Build
-from torchpin.judge.companions import cuda_rule
+from torchpin.judge.companions import cuda_rule, loaded
 from torchpin.judge.verdict import combine, judge_companion
 
 Make = Callable[..., Build]
@@ -78,7 +78,8 @@ CUDA = [
     ("torchvision", "0.28.0", "xpu", "cu128", "unknown"),
     ("torchcodec", "0.14.0", "cu130", "cu126", "partly"),
     ("torchcodec", "0.14.0", "cpu", "cu126", None),
-    ("xformers", "0.0.30", "cu118", "cu126", "unknown"),
+    ("xformers", "0.0.30", "cu118", "cu126", "partly"),
+    ("xformers", "0.0.33", "cu128", "cu126", "runs"),
     ("torchdata", "0.9.0", "cpu", "cu126", None),
 ]
 
@@ -107,3 +108,46 @@ def test_combine_keeps_a_failing_companion(build: Make) -> None:
     assert [reason.question for reason in failing] == ["companion-cuda"]
     assert "13.0" in failing[0].text
     assert "13.2" in failing[0].text
+
+
+BITS = tuple(
+    (f"libbitsandbytes_cuda{cuda}.so", sass, "")
+    for cuda, sass in (("118", "60"), ("121", "60 70"), ("128", "70"), ("130", "75"))
+)
+
+
+@pytest.mark.parametrize(
+    ("version", "channel", "status", "library"),
+    [
+        ("0.50.2", "cu128", "runs", "cuda128"),
+        ("0.50.2", "cu126", "runs", "cuda121"),
+        ("0.50.2", "cu120", "runs", "cuda121"),
+        ("0.50.2", "cu132", "runs", "cuda130"),
+        ("0.50.2", "cu102", "fails", "CUDA 10.2"),
+        ("0.49.0", "cu128", "runs", "cuda128"),
+        ("0.49.0", "cu126", "fails", "CUDA 12.6"),
+        ("0.44.0", "cu126", None, ""),
+        ("0.50.2", "rocm6.3", None, ""),
+        ("0.50.2", "cpu", None, ""),
+    ],
+)
+def test_the_library_that_bitsandbytes_loads(
+    build: Make, version: str, channel: str, status: str | None, library: str
+) -> None:
+    bits = build("", package="bitsandbytes", version=version, libraries=BITS, requires_torch="")
+    bits = bits._replace(evidence="measured")
+    torch = build(channel)
+    reasons = judge_companion(bits, torch)
+    assert [reason.status for reason in reasons] == ([status] if status else [])
+    assert all(library in reason.text for reason in reasons)
+    beside = loaded(bits, torch)
+    if status == "runs":
+        assert beside.kernels == dict(bits.libraries)[f"libbitsandbytes_{library}.so"]
+        assert (beside.channel, beside.libraries) == (library.replace("cuda", "cu"), ())
+    else:
+        assert beside == bits
+
+
+def test_other_companions_are_as_they_are(build: Make) -> None:
+    vision = build("cu126", package="torchvision")
+    assert loaded(vision, build("cu126")) is vision

@@ -2,10 +2,14 @@
 
 What each import checks was read from the wheels: ``torchaudio/_extension/utils.py`` (up to 2.11.0
 the CUDA major and minor must equal torch's, from 2.11.1 the major) and ``torchvision/extension.py``
-(0.15 both, from 0.16 the major).
+(0.15 both, from 0.16 the major). xformers loads without its operators where its CUDA is another
+(``xformers/_cpp_lib.py``), bitsandbytes picks one of its libraries by torch's CUDA
+(``bitsandbytes/cextension.py``).
 """
 
 from __future__ import annotations
+
+import re
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
@@ -25,6 +29,13 @@ VISION_NO_TORCH_CUDA = "https://github.com/pytorch/pytorch/issues/122494"
 AUDIO_NO_TORCH_CUDA = "https://github.com/pytorch/pytorch/issues/111983"
 AUDIO_NO_TORCH_HIP = "https://github.com/pytorch/audio/issues/2525"
 CODEC = "https://github.com/unslothai/unsloth/pull/7474"
+XFORMERS = "xformers/_cpp_lib.py (xFormers can't load C++/CUDA extensions)"
+BITS_CHECK = "bitsandbytes/cextension.py of bitsandbytes 0.45.0 to 0.50.2"
+BITS_READ = Version("0.45")
+"""The first release of bitsandbytes whose way to choose a library is known."""
+BITS_NEAREST = Version("0.50")
+"""From here on another library of the same CUDA major will do."""
+_BITS = re.compile(r"libbitsandbytes_cuda(\d\d)(\d)\.(?:so|dll)\Z")
 
 LINKED = ("torchvision", "torchaudio", "torchcodec", "xformers")
 """Companions whose binaries link torch's GPU libraries."""
@@ -70,6 +81,8 @@ def _version(companion: Build, torch: Build) -> tuple[Reason, ...]:
 
 def _cuda(companion: Build, torch: Build) -> tuple[Reason, ...]:
     question = "companion-cuda"
+    if companion.package == "bitsandbytes":
+        return _bits(companion, torch)
     if companion.package not in LINKED:
         return ()
     this, other = companion.title, torch.title
@@ -94,6 +107,60 @@ def _cuda(companion: Build, torch: Build) -> tuple[Reason, ...]:
     missing = {CUDA: "libtorch_cuda", ROCM: "libtorch_hip"}.get(ours, "torch's accelerator library")
     text = f"{this} needs {missing}, which {other} does not have: it does not load"
     return (Reason(question, FAILS, text, evidence, source),)
+
+
+def loaded(companion: Build, torch: Build) -> Build:
+    """Return a companion as it works beside a torch build.
+
+    bitsandbytes holds a library for each of several CUDA versions: it becomes a build of the one
+    that it loads. All others are as they are.
+    """
+    if companion.package != "bitsandbytes" or kind_of(torch) != CUDA:
+        return companion
+    chosen = _bits_library(companion, torch)
+    if chosen is None:
+        return companion
+    name, cuda = chosen
+    lists = dict(companion.libraries)[name]
+    channel = f"cu{cuda[0]}{cuda[1]}"
+    return companion._replace(
+        channel=channel, cuda=f"{cuda[0]}.{cuda[1]}", kernels=lists, libraries=()
+    )
+
+
+def _bits_library(companion: Build, torch: Build) -> tuple[str, tuple[int, int]] | None:
+    """Return file name and CUDA of the library that bitsandbytes loads; None if there is none."""
+    wanted = re.fullmatch(r"(\d+)\.(\d+)", cuda_of(torch) or "")
+    if wanted is None or Version(companion.version) < BITS_READ:
+        return None
+    need = (int(wanted[1]), int(wanted[2]))
+    held = {
+        (int(match[1]), int(match[2])): name
+        for name, _ in companion.libraries
+        if (match := _BITS.match(name))
+    }
+    if need in held or Version(companion.version) < BITS_NEAREST:
+        return (held[need], need) if need in held else None
+    lower = [cuda for cuda in held if cuda[0] == need[0] and cuda < need]
+    higher = [cuda for cuda in held if cuda[0] == need[0] and cuda > need]
+    best = max(lower) if lower else min(higher) if higher else None
+    return (held[best], best) if best is not None else None
+
+
+def _bits(companion: Build, torch: Build) -> tuple[Reason, ...]:
+    question = "companion-cuda"
+    if kind_of(torch) != CUDA or cuda_of(torch) is None:
+        return ()
+    if not companion.libraries or Version(companion.version) < BITS_READ:
+        return ()  # not read
+    this, other, cuda = companion.title, torch.title, cuda_of(torch)
+    chosen = _bits_library(companion, torch)
+    source = f"{BITS_CHECK}; {companion.libraries[0][1].source}"
+    if chosen is None:
+        text = f"{this} holds no library for CUDA {cuda} of {other}: its operators do not load"
+        return (Reason(question, FAILS, text, PUBLISHED, source),)
+    text = f"{this} loads {chosen[0]} beside {other} (CUDA {cuda})"
+    return (Reason(question, RUNS, text, PUBLISHED, source),)
 
 
 def _cpu_companion(companion: Build, this: str, other: str) -> tuple[Reason, ...]:
@@ -132,6 +199,8 @@ def cuda_rule(package: str, version: str) -> tuple[str, str, str]:
         return ("minor", PUBLISHED if number >= Version("0.15") else INFERRED, VISION_CHECK)
     if package == "torchcodec":
         return ("major", PUBLISHED, CODEC)
+    if package == "xformers":
+        return ("major", PUBLISHED, XFORMERS)
     return ("major", INFERRED, "")
 
 
@@ -154,6 +223,6 @@ def _cuda_pair(companion: Build, torch: Build, this: str, other: str) -> Reason:
         f"{this} is built with CUDA {ours}, {other} with CUDA {theirs}: "
         f"{companion.package} {companion.version} needs the same {what}"
     )
-    # Nothing checks it, and the libraries may come from elsewhere.
-    status = PARTLY if companion.package == "torchcodec" else FAILS
+    # Nothing checks it, and the libraries may come from elsewhere; xformers only warns.
+    status = PARTLY if companion.package in ("torchcodec", "xformers") else FAILS
     return Reason(question, status, text, evidence, source)

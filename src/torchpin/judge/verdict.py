@@ -39,6 +39,8 @@ from torchpin.judge.words import (
 __all__ = ["combine", "judge", "judge_companion"]
 
 TRITON = "https://github.com/triton-lang/triton#compatibility"
+NO_DEVICE_CODE = ("torchdata", "torchtext")
+"""Companions without code for GPUs."""
 VENDORS = {CUDA: "nvidia", ROCM: "amd", XPU: "intel"}
 MAKERS = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel"}
 
@@ -96,6 +98,13 @@ def _judge_gpu(build: Build, gpu: Gpu, group: NodeGroup, drivers: Drivers) -> tu
     subject = build.title
     if kind == CPU:
         return _cpu_build(build, gpu, subject)
+    if build.package == "triton" and gpu.vendor == "nvidia":
+        return _triton(build, gpu, subject)
+    if build.package in NO_DEVICE_CODE:
+        return ()
+    if kind is None and not build.channel:
+        text = f"for which GPUs {subject} holds code is not known"
+        return (Reason("kernels", UNKNOWN, text, INFERRED, build.source, gpu),)
     if kind is None:
         text = f"what {subject} was built for is not known: its label is not one of PyTorch's"
         return (Reason("kernels", UNKNOWN, text, INFERRED, build.source, gpu),)
@@ -109,6 +118,18 @@ def _judge_gpu(build: Build, gpu: Gpu, group: NodeGroup, drivers: Drivers) -> tu
         return _judge_rocm(build, gpu, subject)
     text = f"no table says which Intel GPUs {subject} runs on"
     return (Reason("kernels", UNKNOWN, text, INFERRED, build.source, gpu),)
+
+
+def _triton(build: Build, gpu: Gpu, subject: str) -> tuple[Reason, ...]:
+    """Judge triton: it compiles on the machine, for compute capability 7.0 and newer."""
+    if gpu.capability is None:
+        return ()
+    who = name_gpu(gpu)
+    if gpu.capability >= (7, 0):
+        text = f"{subject} compiles for {who}"
+        return (Reason("triton", RUNS, text, PUBLISHED, TRITON, gpu),)
+    text = f"{subject} does not compile for {who}: it needs compute capability 7.0"
+    return (Reason("triton", PARTLY, text, PUBLISHED, TRITON, gpu),)
 
 
 def _cpu_build(build: Build, gpu: Gpu, subject: str) -> tuple[Reason, ...]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchpin.evidence import MEASURED, PUBLISHED
+from torchpin.catalog.model import Build
+from torchpin.documents.pins import exact_version
+from torchpin.evidence import MEASURED, PROOF, PUBLISHED
 from torchpin.judge.model import FAILS
-from torchpin.rules.context import Context, Way, because
+from torchpin.rules.context import Context, JudgedSet, Way, because
 from torchpin.rules.exists import narrow
 from torchpin.rules.family import exact_public
 from torchpin.rules.hardware import gpu_names, group_related
@@ -149,10 +151,11 @@ OTHERS = frozenset(
 class PinnedInternals(Rule):
     """A library of torch's own is pinned against what torch requires.
 
-    What it does: reports ``nvidia-*-cu11`` beside a CUDA 12 torch (a warning), and a ``triton`` pin
-    that the selected torch does not accept (an error).
+    What it does: reports ``nvidia-*-cu11`` beside a CUDA 12 torch (a warning), and a pin of
+    ``triton`` or of one of NVIDIA's libraries that the selected torch does not accept (an error).
 
-    Why it is bad: gigabytes for nothing; the wrong triton is a conflict that stops the install.
+    Why it is bad: gigabytes for nothing; a version that torch does not accept is a conflict that
+    stops the install of pip and uv.
 
     Example: ``nvidia-cublas-cu11==11.10.3.66`` left over beside ``torch==2.9.1``.
 
@@ -172,6 +175,7 @@ class PinnedInternals(Rule):
             build = torch.selection.build if torch else None
             if build is None:
                 continue
+            yield from self._refused(way, context, judged_set, build)
             for placed in judged_set.chosen.install.requirements:
                 match = INTERNAL.fullmatch(placed.declaration.name)
                 if match is None or build.cuda is None:
@@ -219,6 +223,50 @@ class PinnedInternals(Rule):
                         f"torch {build.version} requires triton=={accepted[0]}",
                         MEASURED,
                         f"METADATA of torch {build.version}",
+                    ),
+                ),
+            )
+
+    def _refused(
+        self, way: Way, context: Context, judged_set: JudgedSet, build: Build
+    ) -> Iterator[Finding]:
+        """Yield pins of NVIDIA's libraries that torch's own requirement excludes."""
+        placed = [
+            one
+            for one in judged_set.chosen.install.requirements
+            if one.declaration.name.startswith("nvidia-")
+            and one.declaration.scope != "override"
+            and exact_version(one.declaration.specifier) is not None
+        ]
+        if not placed:
+            return
+        from packaging.specifiers import SpecifierSet
+
+        from torchpin.catalog.internals import load_internals
+
+        brings = load_internals().brings(build)
+        if brings is None or brings.evidence not in PROOF:
+            return
+        wanted = dict(brings.requires)
+        for one in placed:
+            name, pin = one.declaration.name, exact_version(one.declaration.specifier)
+            specifier = wanted.get(name, "")
+            if pin is None or SpecifierSet(specifier).contains(pin[0], prereleases=True):
+                continue
+            if not marker_holds(one.declaration.marker, judged_set.target):
+                continue
+            yield self.finding(
+                one.document,
+                one.declaration.span,
+                f"{build.title} requires {name}{specifier}, not {pin[0]}",
+                severity=context.severity(way, judged_set.target, ERROR),
+                package=name,
+                target=judged_set.target,
+                because=(
+                    Because(
+                        f"torch {build.version} requires {name}{specifier}",
+                        brings.evidence,
+                        brings.source,
                     ),
                 ),
             )

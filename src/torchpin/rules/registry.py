@@ -85,12 +85,13 @@ def all_rules(*, projects: bool = True) -> tuple[Rule, ...]:
         hardware,
         horizon,
         indexes,
+        names,
         withdrawn,
     )
 
     rules: list[Rule] = []
     modules = [
-        *(files, exists, withdrawn, hardware, family, companions),
+        *(files, exists, withdrawn, names, hardware, family, companions),
         *(indexes, dead_markers, drift, disagree, horizon),
     ]
     if projects:
