@@ -21,6 +21,7 @@ from torchpin.catalog.records import read_state
 from torchpin.catalog.refresh.gather import doubt
 from torchpin.catalog.refresh.listing import Listing, Wheel
 from torchpin.catalog.refresh.pages import File, PageError
+from torchpin.catalog.refresh.settings import Failed
 from torchpin.catalog.store import FOLDER
 from torchpin.catalog.wheel_names import read_name
 from torchpin.cli.main import main
@@ -286,7 +287,8 @@ def test_half_offline_says_which_part_is_how_old(world: World) -> None:
     out, err = world.capsys.readouterr()
     assert code == 1
     assert "not read: cpu, cu126, cu130, cu132: 127.0.0.1: Connection refused" in err
-    assert "what is known of it stays, as of 2026-11-30" in err
+    assert "what is known of them stays, as of 2026-11-30" in err
+    assert "a mirror (--index URL)" in err
     assert "catalog of 2026-12-05" in out
 
 
@@ -497,3 +499,17 @@ def test_wrong_usage(options: list[str], words: str) -> None:
 
     with pytest.raises(UsageError, match=words):
         main(["catalog", "refresh", *options])
+
+
+def test_many_failures_of_one_reason_are_one_line() -> None:
+    from torchpin.cli.catalog_refresh import failures
+
+    channels = [*(f"cu1{n:02}" for n in range(20, 39)), "rocm6.4"]
+    failed = [Failed(name, "host: no route", "2026-11-30") for name in channels]
+    failed += [Failed("the list of channels", "host: no route", "")]
+    failed += [Failed("cu126/torch", "the page is cut off", "2026-12-05")]
+    assert failures(tuple(failed)) == [
+        "not read: 20 channels (cu120, cu121, cu122, cu123, cu124, cu125 …): host: no route; "
+        "what is known of them stays, as of 2026-11-30",
+        "not read: cu126/torch: the page is cut off; what is known of it stays, as of 2026-12-05",
+    ]

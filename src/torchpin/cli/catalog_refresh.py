@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SHOWN_AFTER = 1.0
 """Seconds before the progress bar appears."""
 MOST_JOBS = 32
+_LISTS = "the list of channels"
+"""What the pages are called that only tell which channels there are."""
 _ALL = 6
 """So many names of failed parts are listed."""
 
@@ -125,6 +127,8 @@ def main(argv: list[str]) -> int:
         tell(report(result, dry_run=args.dry_run))
     for text in failures(result.failed):
         note(text)
+    if result.unreachable:
+        note("no connection: a proxy (https_proxy) or a mirror (--index URL) may lead there")
     if not result.pages:
         note("nothing could be reached: the catalog stays as it is")
         return USAGE
@@ -137,11 +141,11 @@ def report(result: Result, *, dry_run: bool) -> str:
     if not lines and result.pages:
         lines = ["nothing changed"]
     verb = "would be read" if dry_run else "read"
-    wheels = f", {result.wheels} wheels {verb}" if result.wheels else ""
+    wheels = f", {_count(result.wheels, 'wheel')} {verb}" if result.wheels else ""
     size = f"{result.fetched / 1e6:.1f} MB"
     lines.append(
-        f"{result.pages} pages ({result.unchanged} unchanged){wheels}: "
-        f"{size} in {result.requests} requests, {result.seconds:.1f} s"
+        f"{_count(result.pages, 'page')} ({result.unchanged} unchanged){wheels}: "
+        f"{size} in {_count(result.requests, 'request')}, {result.seconds:.1f} s"
     )
     if result.folder is not None:
         lines.append(f"catalog of {result.date}, in {result.folder}")
@@ -150,18 +154,31 @@ def report(result: Result, *, dry_run: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def failures(failed: tuple[Failed, ...]) -> list[str]:
     """Return a line for each reason: what was not read, and how old the data are that stay."""
-    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    groups: dict[str, dict[str, str]] = defaultdict(dict)
     for one in failed:
-        groups[one.why, one.kept].append(one.part)
+        groups[one.why][one.part] = one.kept
     out = []
-    for (why, kept), parts in groups.items():
-        parts.sort()
-        shown = ", ".join(parts[:_ALL])
-        more = f" and {len(parts) - _ALL} more" if len(parts) > _ALL else ""
-        stays = f"; what is known of it stays, as of {kept}" if kept else ""
-        out.append(f"not read: {shown}{more}: {why}{stays}")
+    for why, parts in groups.items():
+        named = {part: kept for part, kept in parts.items() if not part.startswith(_LISTS)}
+        for kept in sorted({*(named or parts).values()}):
+            here = sorted(part for part, day in (named or parts).items() if day == kept)
+            shown = ", ".join(here[:_ALL])
+            if len(here) > _ALL:
+                what = (
+                    "parts"
+                    if any("/" in part or part.endswith(".whl") for part in here)
+                    else "channels"
+                )
+                shown = f"{len(here)} {what} ({shown} …)"
+            it = "them" if len(here) > 1 else "it"
+            stays = f"; what is known of {it} stays, as of {kept}" if kept else ""
+            out.append(f"not read: {shown}: {why}{stays}")
     return out
 
 

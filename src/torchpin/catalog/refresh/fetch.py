@@ -96,6 +96,11 @@ class Fetcher:
         """What ends each running request."""
         self._stopped = False
 
+    @property
+    def unreachable(self) -> bool:
+        """Tell whether a host was given up."""
+        return bool(self._dead)
+
     def page(self, url: str, accept: str) -> Fetched:
         """Return a page; one conditional request if it is kept and did not change.
 

@@ -351,4 +351,5 @@ def _result(
         fetcher.requests,
         fetcher.fetched,
         time.monotonic() - started,
+        fetcher.unreachable,
     )

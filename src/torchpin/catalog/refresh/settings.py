@@ -76,6 +76,8 @@ class Result(NamedTuple):
     requests: int
     fetched: int
     seconds: float
+    unreachable: bool = False
+    """A host could not be reached at all."""
 
 
 def addresses(urls: Sequence[str], settings: Settings) -> Settings:
