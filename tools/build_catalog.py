@@ -27,6 +27,7 @@ from tools.measure_wheels import load as load_measured
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FAMILY, WATCHED, Build, Kernels
+from torchpin.catalog.schema import check_files
 from torchpin.evidence import ORDER
 
 FORMAT = 1
@@ -258,6 +259,9 @@ def main(arguments: list[str]) -> int:
     if gone and not options.allow_removal:
         raise FloorError(f"{len(gone)} builds would go, as {gone[0]}; --allow-removal lets them")
     files = render(facts, text, assembly)
+    problems = check_files({name: body.encode() for name, body in files.items()})
+    if problems:
+        raise FloorError(f"{len(problems)} wrong shapes, as {problems[0]}")
     replace_all({options.out / name: body for name, body in files.items()})
     for line in assembly.contradictions:
         print("contradiction:", line)
