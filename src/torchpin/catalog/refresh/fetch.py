@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from torchpin.catalog.bounded import Budget, InspectError
 from torchpin.catalog.http import (
@@ -92,6 +93,8 @@ class Fetcher:
         self._dead: dict[object, str] = {}
         self._alive: set[object] = set()
         self._silent: dict[object, int] = {}
+        self._logins: dict[object, str] = {}
+        """Origin → user and password of the index URLs that were given."""
         self._running: dict[int, Callable[[], None]] = {}
         """What ends each running request."""
         self._stopped = False
@@ -107,7 +110,9 @@ class Fetcher:
         Raises:
             InspectError: no answer, or none that can be used.
         """
-        bare, _ = split_login(url)
+        bare, login = split_login(url)
+        if login is not None:
+            self._logins[origin(bare)] = urlsplit(url).netloc.rpartition("@")[0]
         key = f"{accept} {bare}"
         kept = self.cache.page(key)
         headers = {"Accept": accept, "Accept-Encoding": "gzip"}
@@ -171,7 +176,7 @@ class Fetcher:
             InspectError: it cannot be read.
         """
         self._enter(url)
-        file = RemoteFile(url, budget, idle=self.idle, progress=self._advance)
+        file = RemoteFile(self._with_login(url), budget, idle=self.idle, progress=self._advance)
         self._running[id(file)] = file.cut
         return file
 
@@ -220,6 +225,14 @@ class Fetcher:
             self.fetched += count
         self.progress(count)
 
+    def _with_login(self, url: str) -> str:
+        """Return a URL with the credentials of the index, if it lies on the same origin."""
+        parts = urlsplit(url)
+        login = self._logins.get(origin(url))
+        if login is None or "@" in parts.netloc:
+            return url
+        return parts._replace(netloc=f"{login}@{parts.netloc}").geturl()
+
     def _enter(self, url: str) -> None:
         """Wait as long as the host wants to be left alone.
 
@@ -245,7 +258,7 @@ class Fetcher:
     ) -> Result:
         place = origin(split_login(url)[0])
         budget = Budget(PAGE_SECONDS)
-        client = Client(url, budget, self.idle)
+        client = Client(self._with_login(url), budget, self.idle)
         self._running[id(client)] = client.cut
         start = client.url
         try:

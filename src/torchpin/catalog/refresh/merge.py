@@ -34,6 +34,7 @@ from torchpin.catalog.refresh.partners import with_partners
 from torchpin.catalog.wheel_names import order_pythons
 from torchpin.evidence import INFERRED, MEASURED, PROOF, PUBLISHED, weakest
 
+OF_PYTORCH = (*FAMILY, "torchcodec")
 Key = tuple[str, str, str, str]
 """Version, ``pypi`` or channel, platform, label: what a PyPI build really is may become known."""
 Readings = Mapping[str, Reading]
@@ -191,7 +192,7 @@ def _new(listing: Listing, key: Key, wheels: Sequence[Wheel], label: str) -> Bui
     _, channel, platform, _ = key
     home = "pypi" if channel == PYPI else "channel"
     kind = "" if channel == PYPI else channel
-    if home == "pypi" and platform.startswith("macos") and listing.package in FAMILY:
+    if home == "pypi" and platform.startswith("macos") and listing.package in OF_PYTORCH:
         kind = "cpu"  # one build, without CUDA: https://pytorch.org/get-started/locally/
     return Build(
         package=listing.package,

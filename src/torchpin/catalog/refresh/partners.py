@@ -58,10 +58,11 @@ def _add_torch(table: Table, torch: Part, readings: Mapping[str, Reading]) -> No
             kept.sort(key=lambda item: Version(item[0]), reverse=True)
             if kept:
                 entry[package] = kept
-        triton = _triton(text, readings)
-        if triton:
-            entry["triton"] = [[triton, None, 1]]
         table[text] = dict(sorted(entry.items()))
+    for text in versions & set(table):
+        if "triton" not in table[text] and (triton := _triton(text, readings)):
+            entry = {**table[text], "triton": [[triton, None, 1]]}
+            table[text] = dict(sorted(entry.items()))
 
 
 def _declared(part: Part) -> list[tuple[str, str | None]]:
