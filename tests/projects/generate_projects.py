@@ -112,6 +112,8 @@ class _Writer:
         self.rng = rng
         self.name = "app"
         self.python = ""
+        self.home = rng.choice(CHANNELS[:4])
+        """Where most packages of a workspace come from."""
         self.kind = KINDS[number % len(KINDS)]
         self.pythons = pythons
         self.indexes: dict[str, bool] = {}
@@ -147,6 +149,8 @@ class _Writer:
 
     def channel(self, hint: str = "") -> str:
         names = [hint] if hint in CHANNELS and self.rng.random() < 0.85 else list(CHANNELS)
+        if self.kind == "workspaces" and self.rng.random() < 0.8:
+            names = [self.home]  # members with different indexes are an error
         weights = [6 if n in ("cpu", "cu126", "cu130") else 1 for n in names]
         name = self.rng.choices(names, weights)[0]
         explicit = self.rng.random() < (0.4 if self.kind == "unscoped" else 0.93)

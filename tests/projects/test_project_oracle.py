@@ -7,6 +7,7 @@ printed and can be given back with ``--oracle-seed``. A disagreement becomes a f
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -42,24 +43,30 @@ def generated(request: pytest.FixtureRequest, share: float = 1.0) -> list[Projec
     new, pythons = int(count * FRESH), possible_pythons()
     cases = [case_of(SEED, n, pythons) for n in range(count - new)]
     cases += [case_of(fresh, n, pythons) for n in range(new)]
-    print(f"\nuv projects: {count} cases, the last {new} with --oracle-seed {fresh}")
+    print(f"\nuv projects: {count} cases of seed {SEED}, the last {new} with --oracle-seed {fresh}")
     return cases
 
 
 def told(found: list[Compared]) -> list[Compared]:
-    """Print how many cases of which kinds agreed, and return those that do not."""
+    """Print how many cases of which kinds agreed, which are not predicted and why, and return
+    those that do not agree."""
     kinds: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
     wrong = []
     for one in found:
         if one.unknown:
             kinds[f"{one.case.kind} not predicted"] += 1
+            reasons[re.sub(r"\d[\w.+:-]*", "…", one.unknown)] += 1
         elif one.differences:
             wrong.append(one)
         else:
             kinds[f"{one.case.kind} {'locked' if one.locked else 'stopped'}"] += 1
     environments = sum(one.environments for one in found)
     summary = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
-    print(f"uv projects agree in {environments} environments: {summary}")
+    agreed = len(found) - len(wrong) - sum(reasons.values())
+    print(f"uv projects: {agreed} of {len(found)} agree, in {environments} environments: {summary}")
+    for reason, count in reasons.most_common():
+        print(f"  not predicted: {count} × {reason}")
     return wrong
 
 
@@ -79,7 +86,9 @@ def test_prediction_is_the_lock(recorded: ProjectOracle, request: pytest.Fixture
     found = list(recorded.compare_all(generated(request)))
     wrong = told(found)
     assert not wrong, report(wrong, recorded)
-    assert sum(bool(one.unknown) for one in found) < 0.05 * len(found)
+    plain = [one for one in found if one.case.kind not in ("settings", "beside", "selves")]
+    assert sum(bool(one.unknown) for one in plain) < 0.05 * len(plain)
+    assert sum(bool(one.unknown) for one in found) < 0.1 * len(found)
     assert sum(one.locked for one in found) > 0.4 * len(found)
 
 

@@ -71,6 +71,8 @@ class Need(NamedTuple):
     accepts: Candidate | None = None
     """A companion whose METADATA is not known: what it accepts decides, not the specifier."""
 
+    within: int = -1
+    """Where the references hold through which an extra reaches it; overrides keep to that."""
     via: tuple[Item, ...] = ()
     """Extras through which an extra reaches it that must be enabled for it to count."""
 

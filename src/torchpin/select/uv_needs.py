@@ -22,7 +22,7 @@ from torchpin.select.channels import index_kind
 from torchpin.select.forks import Environment, Item, Need
 from torchpin.select.grid import Grid, UnknownMarkerError
 from torchpin.select.model import Install, Placed, PlacedIndex
-from torchpin.select.uv_settings import UvSettings, settings_of
+from torchpin.select.uv_settings import UvSettings, lead_of, settings_of
 
 Unit = tuple[str, str, str]
 """Part of a project: its name, ``""``, ``extra`` or ``group``, the name of that."""
@@ -69,9 +69,11 @@ def needs_of(install: Install, default_python: str = "") -> Needs:
         Refused: uv stops at the file.
         UnknownMarkerError: a marker cannot be understood.
     """
-    siblings = tuple(one for one in install.siblings if one.project is not None)
+    lead = lead_of(install.root, install.siblings)
+    documents = (install.root, *install.siblings)
+    rest = tuple(one for one in documents if one.project is not None and one is not lead)
     settings = settings_of(install)
-    return Needs(install.root, siblings, dict(install.private), default_python, settings)
+    return Needs(lead, rest, dict(install.private), default_python, settings)
 
 
 class Needs:
@@ -293,7 +295,11 @@ class Needs:
                     for extra in declaration.extras:
                         inner = (name, "extra", canonical(extra))
                         out += [
-                            need._replace(mask=need.mask & mask, via=(*need.via, *via))
+                            need._replace(
+                                mask=need.mask & mask,
+                                within=need.within & mask,
+                                via=(*need.via, *via),
+                            )
                             for need in self._collect(inner, (*stack, unit))
                             if need.mask & mask
                         ]
@@ -363,9 +369,7 @@ class Needs:
                     if other == name and kind != "group":
                         continue
                     mask = self.grid.mask(declaration.marker, part if kind == "extra" else "")
-                    if not mask & cells:
-                        continue
-                    if cells & ~mask:
+                    if mask & cells and cells & ~mask:
                         raise UnknownMarkerError(declaration.marker)
                     extras = [
                         (other, "extra", canonical(one))
@@ -373,10 +377,15 @@ class Needs:
                         if not self._is_empty(other, canonical(one))
                     ]
                     for unit in [(other, "", ""), *extras]:
+                        sets = [one for one in self.conflicts if unit in one]
                         if unit in found or unit not in known:
                             continue
-                        if any({unit, (name, kind, part)} <= one for one in self.conflicts):
+                        if any((name, kind, part) in one for one in sets):
                             continue  # in no fork are both
+                        # A lock takes it for impossible that two of a conflict are enabled, so
+                        # that its markers may say anything there: uv then tells of the conflict.
+                        if not mask & cells and not any(one & {*found} for one in sets):
+                            continue
                         found[unit] = None
                         queue.append(unit)
         return list(found)
@@ -414,7 +423,7 @@ class Needs:
             if need.name in excluded or environment.exclude & {*need.via}:
                 continue
             replaced = scoped.get(need.name) or self.overrides.get(need.name)
-            for one in [need] if replaced is None else replaced:
+            for one in [need] if replaced is None else narrowed(replaced, need.within):
                 if not one.mask & python_mask or not one.mask & environment.mask:
                     continue
                 out.append(one)
@@ -509,6 +518,11 @@ class Needs:
                         raise UnknownMarkerError("a conflict of whole packages")
                 out.append(frozenset(members))
         return _with_including_groups(out, self.documents)
+
+
+def narrowed(needs: Sequence[Need], mask: int) -> list[Need]:
+    """Return requirements as far as they hold in some cells."""
+    return [need._replace(mask=need.mask & mask) for need in needs if need.mask & mask]
 
 
 def _item_of(source: Source, document: Document) -> Item | None:

@@ -146,8 +146,8 @@ class _Answer:
                 if not {*need.via} <= {*self.active}:
                     continue
                 for one in needs.overrides.get(need.name, [need]):
-                    if one.name in needs.settings.excluded:
-                        one = one._replace(mask=0)
+                    excluded = one.name in needs.settings.excluded
+                    one = one._replace(mask=0 if excluded else one.mask & need.within)
                     if watched(one.name, self.facts):
                         found.setdefault(one.name, []).append(
                             one._replace(placed=need.placed or one.placed)

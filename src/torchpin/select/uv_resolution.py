@@ -50,6 +50,9 @@ class Resolver:
         self.environments = environments
         self.platforms = Platforms(self.grid, (*(mask for mask, _ in environments), *required))
         self.accepts = Accepts(facts)
+        self._guarded = any(
+            self.grid.all & ~need.within for unit in needs.units() for need in needs.declared(unit)
+        )
         self.preferences: dict[str, list[Preference]] = {}
         self.pinned: dict[str, SpecifierSet] = {}
         self._stack: list[State] = []
@@ -353,7 +356,9 @@ class Resolver:
             for entry in self.preferences.get(table.name, ())
             if table.place is None or entry.place.url == table.place.url
         ]
-        entries.sort(key=lambda e: (bool(e.mask & mask), e.offered.version), reverse=True)
+        lowest = self.settings.resolution == LOWEST
+        entries.sort(key=lambda e: e.offered.version, reverse=not lowest)
+        entries.sort(key=lambda e: not e.mask & mask)
         for entry in entries:
             wanted = entry.offered.version
             for at, offered in enumerate(table.versions):
@@ -372,6 +377,9 @@ class Resolver:
         return None
 
     def _finish(self, state: State) -> Resolution:
+        if state.solver.backtracked and self._guarded:
+            text = "an extra names another one under a marker, and versions exclude each other"
+            raise UnclearError(f"{text}: the order in which uv tries them is not followed there")
         chosen = {
             name: state.tables[name].versions[at] for name, at in state.solver.solution().items()
         }
