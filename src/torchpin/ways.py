@@ -123,17 +123,19 @@ def project_entries(
     root: Document, lock: Document | None, client: str | None, fleet: Fleet, load: Load
 ) -> Iterator[Entry]:
     """Yield the ways in of a project: plain, its extras and groups, or those that a group names."""
-    from torchpin.documents.loader import siblings_of
     from torchpin.select.projects import project_installs
 
     if root.project is None:
         if lock is not None:
             yield from lone_lock(root, fleet)
         return
-    if not mentions_family(root) and (lock is None or not mentions_family(lock)):
+    siblings, lead = workspace_of(root, load)
+    if not any(map(mentions_family, (root, *(siblings if lead is root else ())))) and (
+        lock is None or not mentions_family(lock)
+    ):
         return
-    siblings = tuple(load(path) for path in siblings_of(root.path, {})) if root.project else ()
-    settings = uv_settings(root, client, load)
+    client = client or ("uv" if lead is not root else None)
+    settings = uv_settings(lead, client, load)
     named = bound_groups(fleet, root.path)
     private = dict(fleet.settings.indexes)
     by_client: dict[tuple[str | None, tuple[str, ...]], list[Target]] = {}
@@ -155,6 +157,22 @@ def project_entries(
             if install.settings is not None and install.settings.kind == "uv.toml":
                 documents = (*documents, install.settings)
             yield Entry(install, some, bound | named, indexes, documents)
+
+
+def workspace_of(root: Document, load: Load) -> tuple[tuple[Document, ...], Document]:
+    """Return the other manifests that uv locks together with one, and the one that leads them.
+
+    Of a member these are the root of the workspace and its other members.
+    """
+    from torchpin.documents.loader import siblings_of, workspace_root
+
+    above = workspace_root(root.path, {}) if os.path.exists(root.path) else None
+    if above is None:
+        return tuple(load(path) for path in siblings_of(root.path, {})), root
+    own = os.path.realpath(root.path)
+    lead = load(above)
+    others = [path for path in siblings_of(above, {}) if os.path.realpath(path) != own]
+    return (lead, *(load(path) for path in others)), lead
 
 
 def uv_settings(root: Document, client: str | None, load: Load) -> Document | None:

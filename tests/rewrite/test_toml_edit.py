@@ -311,7 +311,7 @@ def test_a_key_with_points_is_quoted() -> None:
 def test_toml_1_1_inline_table_over_lines() -> None:
     text = "a = {\n  b = 1, # one\n}\n[c]\n"
     toml = TomlText(text, "\n")
-    with pytest.raises(ShapeError):
-        toml.set_key(("a",), "x", "1")
+    toml.set_key(("a",), "x", "1")
+    assert toml.text == "a = {\n  b = 1, # one\n  x = 1,\n}\n[c]\n"
     toml.set_key(("c",), "x", "1")
-    assert toml.text == text + "x = 1\n"
+    assert toml.text == "a = {\n  b = 1, # one\n  x = 1,\n}\n[c]\nx = 1\n"

@@ -36,15 +36,18 @@ class Proof:
             seen.update(dict.fromkeys(one.target for one in way.sets))
         return tuple(seen)
 
-    def selected(self, document: Document, enabled: Mapping[str, str]) -> list[SelectedSet]:
+    def selected(
+        self, document: Document, enabled: Mapping[str, str], lead: Document | None = None
+    ) -> list[SelectedSet]:
         """Return what every target gets from a manifest.
 
         Args:
             document: the manifest as it would be.
             enabled: group → the new extra that it installs.
+            lead: the root of its workspace as it would be; None: as it is.
         """
         found: list[SelectedSet] = []
-        for install in self.installs(document, enabled):
+        for install in self.installs(document, enabled, lead):
             new = set(install.extras) & set(enabled.values())
             targets = []
             for target in self.targets(install.name):
@@ -55,12 +58,17 @@ class Proof:
             found += select_all(install, targets, self.context.catalog)
         return found
 
-    def installs(self, document: Document, enabled: Mapping[str, str]) -> list[Install]:
+    def installs(
+        self, document: Document, enabled: Mapping[str, str], lead: Document | None = None
+    ) -> list[Install]:
         """Return the ways in of a manifest that the fleet uses, and those of the new extras."""
+        siblings = tuple(
+            lead if lead is not None and one.path == lead.path else one for one in self.siblings
+        )
         installs = project_installs(
             document,
             lock=None,
-            siblings=self.siblings,
+            siblings=siblings,
             client=self.client,
             private=self.private,
             settings=self.ways[0].install.settings,
@@ -128,7 +136,8 @@ def again(install: Install, document: Document, plain: Install) -> Install:
     scopes = {"", *(f"extra:{e}" for e in install.extras), *(f"group:{g}" for g in install.groups)}
     return install._replace(
         root=document,
-        documents=(document, *install.siblings),
+        documents=(document, *plain.siblings),
+        siblings=plain.siblings,
         requirements=tuple(
             Placed(document, one) for one in document.declarations if one.scope in scopes
         ),

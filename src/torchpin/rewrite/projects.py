@@ -13,6 +13,7 @@ from typing import NamedTuple
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document, Edit, Span
 from torchpin.documents.project import Project
+from torchpin.documents.pyproject import read_pyproject
 from torchpin.fleet.model import Target
 from torchpin.resolve import solve
 from torchpin.resolve.model import Outcome, Plan, Request, Want
@@ -26,6 +27,7 @@ from torchpin.rewrite.uv_project import UvWriter
 from torchpin.rules.context import Context, Way, base_name
 from torchpin.rules.model import DISPLAY, SAFE, UNSAFE, FileEdits, Fix
 from torchpin.select.model import Placed, SelectedSet
+from torchpin.select.uv_settings import lead_of
 
 TIDY = ("TP411", "TP405", "TP406", "TP415", "TP409")
 """Codes that are mended without a plan, in this order."""
@@ -37,6 +39,8 @@ class Draft(NamedTuple):
     text: str
     enabled: Mapping[str, str] = {}
     """Group → the extra that it installs after a split."""
+    lead: str | None = None
+    """The text of the workspace's root, where it changes too."""
 
 
 class ProjectFix:
@@ -57,6 +61,9 @@ class ProjectFix:
         self.context = context
         self.policy = policy
         self.proof = Proof(ways, context)
+        lead = lead_of(document, self.proof.siblings)
+        self.lead = None if lead is document else lead
+        """The root of the workspace that the project is a member of."""
         self.before = self.proof.selected(document, {})
         self.codes = codes
         """Those of the project's findings."""
@@ -89,14 +96,17 @@ class ProjectFix:
         edits = difference(self.document.text, draft.text)
         if not edits:
             return None
-        now = self.proof.selected(self.reread(draft.text), draft.enabled)
+        files = [FileEdits(self.document, edits)]
+        lead = None
+        if draft.lead is not None and self.lead is not None:
+            lead = read_pyproject(self.lead.path, self.lead.encode(draft.lead))
+            files.append(FileEdits(self.lead, difference(self.lead.text, draft.lead)))
+        now = self.proof.selected(self.reread(draft.text), draft.enabled, lead)
         if not self.proof.holds(now):
             return None
         safe = same_torch(self.before, now) and not draft.enabled
         message = f"{self.told(now)}{where}"
-        return Fix(
-            SAFE if safe else UNSAFE, message, (FileEdits(self.document, edits),), self.command
-        )
+        return Fix(SAFE if safe else UNSAFE, message, tuple(files), self.command)
 
     def told(self, sets: list[SelectedSet]) -> str:
         """Return what each group gets, from the first way in that serves it."""
@@ -131,7 +141,7 @@ class ProjectFix:
             if code not in self.codes:
                 continue
             now = self.reread(text)
-            writer = UvWriter(now, self.declared(), self.systems())
+            writer = UvWriter(now, self.declared(), self.systems(), self.lead)
             try:
                 new = {
                     "TP405": writer.make_explicit,
@@ -142,6 +152,8 @@ class ProjectFix:
                 }[code]()
             except ShapeError:
                 continue
+            if writer.lead_text is not None:
+                continue  # the root of the workspace is not tidied up for a member
             if new != text:
                 text = new
                 done.append(code)
@@ -208,12 +220,13 @@ class ProjectFix:
 
     def current(self) -> str | None:
         """Return the channel that torch comes from today."""
+        places = self.writer().places
         for source in uv_edit.sources_of(self.project, "torch"):
-            index = uv_edit.index_named(self.project, source.value)
+            index = uv_edit.index_named(places, source.value)
             channel = uv_edit.channel_of(index) if index is not None else None
             if channel is not None:
                 return channel
-        for index in self.project.indexes:
+        for index in places.indexes:
             channel = uv_edit.channel_of(index)
             if channel is not None and not index.explicit:
                 return channel
@@ -227,7 +240,7 @@ class ProjectFix:
             return
         if self.proof.client == "poetry":
             yield from self.poetry_drafts(outcome)
-        elif self.proof.client == "uv" and not self.in_workspace():
+        elif self.proof.client == "uv":
             parts = outcome.alternative or (outcome.plans if len(outcome.plans) > 1 else ())
             kinds = [part for part in parts if any(one.group.gpus for one in part.targets)]
             single = len(outcome.plans) == 1
@@ -236,20 +249,17 @@ class ProjectFix:
             if single:
                 yield from self.singles(outcome.plans[0])
 
-    def in_workspace(self) -> bool:
-        """True for a member of a workspace: indexes are the root's."""
-        import os
-
-        from torchpin.documents.loader import workspace_root
-
-        path = self.document.path
-        if self.document.kind == "script":
-            return False
-        return os.path.exists(path) and workspace_root(path, {}) is not None
+    def writer(self) -> UvWriter:
+        """Return what makes new texts of the file, and of the root of its workspace."""
+        writer = UvWriter(self.document, self.declared(), self.systems(), self.lead)
+        writer.others_ask_for_torch = any(
+            one.name == "torch" for other in self.proof.siblings for one in other.declarations
+        )
+        return writer
 
     def singles(self, plan: Plan) -> Iterator[tuple[Draft, str]]:
         """Yield ways to write one plan for all."""
-        writer = UvWriter(self.document, self.declared(), self.systems())
+        writer = self.writer()
         if plan.home == "channel":
             used = any(
                 source.value == name
@@ -266,7 +276,8 @@ class ProjectFix:
             for write in writes:
                 text = written(write)
                 if text is not None:
-                    yield Draft(text), f", by explicit sources of {plan.channel}"
+                    where = f", by explicit sources of {plan.channel}"
+                    yield Draft(text, {}, writer.lead_text), where
             if writer.scoped and self.document.kind != "script":
                 yield from self.splits((plan,))
         else:
@@ -279,7 +290,7 @@ class ProjectFix:
 
         Groups that the file serves keep what they have; CPU groups may stay on the plain install.
         """
-        writer = UvWriter(self.document, self.declared(), self.systems())
+        writer = self.writer()
         good = self.proof.served(self.before) if writer.scoped else {}
         todo = [
             target
@@ -302,7 +313,7 @@ class ProjectFix:
                 text = written(lambda plans=plans: writer.extras(plans))  # type: ignore[misc]
                 if text is not None:
                     names = ", ".join(f"{group} {extra}" for group, extra in enabled.items())
-                    yield Draft(text, enabled), f" (extras: {names})"
+                    yield Draft(text, enabled, writer.lead_text), f" (extras: {names})"
 
     def on_channels(self, parts: tuple[Plan, ...], some: list[Target]) -> Iterator[dict[str, Plan]]:
         """Yield the parts as plans from channels: with one torch version first, then each its own.

@@ -213,10 +213,31 @@ class TomlText:
         if not inside.strip():
             return Edit(node.inner, f" {entry} ")
         if "\n" in inside or "#" in inside:
-            raise ShapeError("an inline table over several lines")
+            return self._into_lines(node, entry)
         at = node.inner.start + len(inside.rstrip())
         comma = "" if inside.rstrip().endswith(",") else ","
         return Edit(Span(at, at), f"{comma} {entry}")
+
+    def _into_lines(self, node: Node, entry: str) -> Edit:
+        """Add an entry to an inline table over several lines (TOML 1.1): on a line of its own."""
+        assert node.inner is not None
+        last = max((node.entries or {}).values(), key=lambda child: child.end)
+        if last.entry is None or last.end < node.inner.start:
+            raise ShapeError("an inline table of dotted keys over several lines")
+        start = max(
+            self.text.rfind("\n", 0, last.entry.start), self.text.rfind("\r", 0, last.entry.start)
+        )
+        lead = self.text[start + 1 : last.entry.start]
+        if lead.strip() or start < node.start:
+            raise ShapeError("an inline table that begins on the line of its first entry")
+        gap = GAPS.match(self.text, last.end, node.inner.end)
+        comma = gap is not None and self.text.startswith(",", gap.end())
+        at = gap.end() + 1 if gap is not None and comma else last.end
+        line_end = self._line_end(at)
+        between = self.text[at:line_end]
+        head = "" if comma else ","
+        text = f"{head}{between}{self.newline}{lead}{entry}{',' if comma else ''}"
+        return Edit(Span(at, line_end), text)
 
     def _beside_dotted(self, path: tuple[str, ...], node: Node, key: str, value: str) -> None:
         """Add a dotted key (``sources.b``) behind the last one of the same table.

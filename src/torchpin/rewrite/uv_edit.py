@@ -6,7 +6,7 @@ Never a local label, never a cap. Each function changes a ``TomlText`` by one in
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from torchpin.documents.base import Declaration, Document, Edit, Span
 from torchpin.documents.pins import exact_version
@@ -86,6 +86,30 @@ def set_source(toml: TomlText, package: str, entries: Sequence[str]) -> None:
     toml.set_key(SOURCES, key, value)
 
 
+def point_source(toml: TomlText, source: Source, index: str, marker: str) -> None:
+    """Point a source that is a table of its own, or dotted keys, at another index.
+
+    Raises:
+        ShapeError: its index is written with escapes, or it takes no further key.
+    """
+    if source.value_span is None:
+        raise ShapeError("the source names no index")
+    edits = [Edit(source.value_span, index)]
+    if marker and not source.marker:
+        edits.append(add_entry(toml, source, "marker", marker))
+    toml.apply(edits)
+
+
+def add_tables(toml: TomlText, package: str, entries: Iterable[Mapping[str, str]]) -> None:
+    """Append sources of a package as ``[[tool.uv.sources.PACKAGE]]``, as its others are written."""
+    node = toml.spans.find(*SOURCES)
+    written = (node.entries or {}) if node is not None else {}
+    key = next((key for key in written if canonical(key) == package), package)
+    for entry in entries:
+        values = {name: text_of(value) for name, value in entry.items() if value}
+        toml.append_table(values, (*SOURCES, key))
+
+
 def add_constraint(toml: TomlText, requirement: str) -> None:
     """Add a constraint: a package that only others ask for follows its source then.
 
@@ -150,7 +174,8 @@ def add_marker(toml: TomlText, source: Source, marker: str) -> Edit:
 
 
 def add_entry(toml: TomlText, source: Source, key: str, value: str) -> Edit:
-    """Return the edit that adds a key to a source, in braces or a table of its own.
+    """Return the edit that adds a key to a source: in braces, in a table of its own, or as one
+    more dotted key below the others.
 
     Raises:
         ShapeError: the source is written in a way that takes no further key.
@@ -161,10 +186,28 @@ def add_entry(toml: TomlText, source: Source, key: str, value: str) -> Edit:
     if toml.text[source.span.start] == "{":
         return Edit(Span(quote_end, quote_end), f", {key} = {text_of(value)}")
     line_end = re.compile(r"[ \t]*(#[^\r\n]*)?").match(toml.text, quote_end)
-    if toml.text[source.span.start] != "[" or line_end is None:
-        raise ShapeError("the source is written as dotted keys")
+    if line_end is None:
+        raise ShapeError("the source is written in a way that takes no further key")
     at = line_end.end()
-    return Edit(Span(at, at), f"{toml.newline}{key} = {text_of(value)}")
+    prefix = prefix_of(toml, source.value_span.start - 1)
+    return Edit(Span(at, at), f"{toml.newline}{prefix}{key} = {text_of(value)}")
+
+
+def prefix_of(toml: TomlText, value: int) -> str:
+    """Return what stands on the line before the last part of the key whose value begins at
+    ``value``: blanks and the dotted parts of the key.
+
+    Raises:
+        ShapeError: something else stands there.
+    """
+    start = max(toml.text.rfind("\n", 0, value), toml.text.rfind("\r", 0, value)) + 1
+    part = r"""(?:[A-Za-z0-9_-]+|"[^"\\\r\n]*"|'[^'\r\n]*')"""
+    match = re.fullmatch(
+        rf"([ \t]*(?:{part}[ \t]*\.[ \t]*)*){part}[ \t]*=[ \t]*", toml.text[start:value]
+    )
+    if match is None:
+        raise ShapeError("the source is written in a way that takes no further key")
+    return match[1]
 
 
 def scope_by_extra(toml: TomlText, source: Source) -> list[Edit]:

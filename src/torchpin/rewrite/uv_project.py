@@ -12,7 +12,7 @@ from torchpin.fleet.model import Target
 from torchpin.resolve.model import Plan
 from torchpin.rewrite import uv_edit
 from torchpin.rewrite.parts import holding, versions_for
-from torchpin.rewrite.toml_edit import ShapeError, TomlText
+from torchpin.rewrite.toml_edit import ShapeError, TomlText, inline
 from torchpin.rewrite.uv_edit import LINUX
 from torchpin.select.environments import marker_holds
 
@@ -24,7 +24,11 @@ class UvWriter:
     """
 
     def __init__(
-        self, document: Document, names: Sequence[str], systems: Iterable[str] = ("linux",)
+        self,
+        document: Document,
+        names: Sequence[str],
+        systems: Iterable[str] = ("linux",),
+        lead: Document | None = None,
     ) -> None:
         if document.project is None:
             raise ShapeError("the file is no project")
@@ -34,6 +38,12 @@ class UvWriter:
         """Family packages that the file asks for, torch first."""
         self.systems = set(systems)
         """Operating systems of the fleet: ``linux``, ``windows``, ``macos``."""
+        self.lead = lead
+        """Of a member of a workspace: the manifest of its root, which has the indexes."""
+        self.others_ask_for_torch = False
+        """True if another manifest of the workspace names torch."""
+        self.lead_toml: TomlText | None = None
+        """What the last method has made of it."""
 
     def marker_for(self, channel: str) -> str:
         """Return the marker that a source of a channel needs: macOS has no GPU builds."""
@@ -49,8 +59,29 @@ class UvWriter:
         return any(scope_of(one) for one in uv_edit.sources_of(self.project, "torch"))
 
     def toml(self) -> TomlText:
-        """Return the text to edit."""
+        """Return the text to edit; that of the workspace's root is as it was again."""
+        lead = self.lead
+        self.lead_toml = TomlText(lead.text, lead.newline) if lead is not None else None
         return TomlText(self.document.text, self.document.newline)
+
+    @property
+    def lead_text(self) -> str | None:
+        """The text of the workspace's root after the last method; None if it is as it was."""
+        if self.lead is None or self.lead_toml is None or self.lead_toml.text == self.lead.text:
+            return None
+        return self.lead_toml.text
+
+    def shared(self, toml: TomlText) -> tuple[TomlText, Project]:
+        """Return the text with the indexes and constraints, and the project that it makes now."""
+        if self.lead is None or self.lead_toml is None:
+            return toml, reread(self.document, toml)
+        return self.lead_toml, reread(self.lead, self.lead_toml)
+
+    @property
+    def places(self) -> Project:
+        """The project with all indexes that its sources may name."""
+        have = self.lead.project.indexes if self.lead and self.lead.project else ()
+        return self.project._replace(indexes=(*self.project.indexes, *have))
 
     def pin_edits(self, plan: Plan) -> list[Edit]:
         """Return the edits that move exact pins to the versions of a plan."""
@@ -72,10 +103,12 @@ class UvWriter:
         toml = self.toml()
         users = [one for one in self.project.sources if one.value == index.name]
         edits = self.pin_edits(plan)
-        have = uv_edit.index_of_channel(self.project, plan.channel)
+        have = uv_edit.index_of_channel(self.places, plan.channel)
         if have is not None and have != index:
             name = have.name or ""
             edits += [Edit(one.value_span, name) for one in users if one.value_span is not None]
+        elif index not in self.project.indexes:
+            raise ShapeError("the index stands in the root of the workspace")
         else:
             more, name = uv_edit.swap_index_channel(
                 self.document, self.project, index, plan.channel, rename=rename
@@ -104,7 +137,7 @@ class UvWriter:
         }
         if len(names) != 1:
             raise ShapeError("torch is not routed by one source")
-        index = uv_edit.index_named(self.project, names.pop())
+        index = uv_edit.index_named(self.places, names.pop())
         if index is None or uv_edit.channel_of(index) is None:
             raise ShapeError("the source of torch is no channel")
         return index
@@ -117,9 +150,16 @@ class UvWriter:
         for index in self.project.indexes:
             if index.tool == "uv" and uv_edit.channel_of(index) and not index.explicit:
                 toml.apply([uv_edit.make_explicit(toml, self.same_index(toml, index))])
-        name = uv_edit.ensure_index(toml, reread(self.document, toml), plan.channel)
+        name = self.index_for(toml, plan.channel)
         self.route_to(toml, name, self.marker_for(plan.channel), dict(plan.versions)["torch"])
         return toml.text
+
+    def index_for(self, toml: TomlText, channel: str) -> str:
+        """Return the name of the explicit index of a channel; it is added where indexes stand."""
+        have = uv_edit.index_of_channel(reread(self.document, toml), channel)
+        if have is not None and have.name is not None:
+            return have.name
+        return uv_edit.ensure_index(*self.shared(toml), channel)
 
     def same_index(self, toml: TomlText, index: ProjectIndex) -> ProjectIndex:
         """Return an index of the file as it stands in the text under edit."""
@@ -133,12 +173,29 @@ class UvWriter:
         entry = uv_edit.source_text(name, marker=marker)
         names = self.names
         if "torch" not in names:
-            names = ["torch", *names]
             bound = f"torch>={version.partition('.')[0]}"
             if not any(one.name == "torch" for one in self.document.declarations):
-                uv_edit.add_constraint(toml, bound)
+                uv_edit.add_constraint(self.shared(toml)[0], bound)
+            if self.lead_toml is not None:
+                self.route_in_lead(self.lead_toml, entry)
+            else:
+                names = ["torch", *names]
         for package in names:
-            uv_edit.set_source(toml, package, [entry])
+            have = uv_edit.sources_of(reread(self.document, toml), package)
+            if len(have) == 1 and not have[0].listed and toml.text[have[0].span.start] != "{":
+                uv_edit.point_source(toml, have[0], name, marker)
+            else:
+                uv_edit.set_source(toml, package, [entry])
+
+    def route_in_lead(self, lead: TomlText, entry: str) -> None:
+        """Give torch a source in the root of the workspace, where its constraint stands.
+
+        Sources of the root reach every member that has none of its own.
+        """
+        assert self.lead is not None
+        if self.others_ask_for_torch or uv_edit.sources_of(reread(self.lead, lead), "torch"):
+            raise ShapeError("other members of the workspace ask for torch")
+        uv_edit.set_source(lead, "torch", [entry])
 
     def only_plain_sources(self, names: Iterable[str]) -> None:
         """Refuse where a source would be lost that is no single unscoped index."""
@@ -168,12 +225,16 @@ class UvWriter:
         toml.apply(uv_edit.pin_edits(self.document, versions_of))
         project = reread(self.document, toml)
         entries: dict[str, list[str]] = {name: [] for name in names}
+        tables: dict[str, list[dict[str, str]]] = {}
         for source in project.sources:
             if source.package in entries and scope_of(source):
                 if "extra" in (source.marker or ""):
                     raise ShapeError("an extra is written as a marker")
                 if toml.text[source.span.start] != "{":
-                    raise ShapeError("the source is a table of its own")
+                    if not toml.text.startswith("[[", source.span.start):
+                        raise ShapeError("the source is a table of its own")
+                    tables[source.package] = []
+                    continue
                 written = toml.text[source.span.start : source.span.end]
                 entries[source.package].append(written)
         marker = self.kept_marker()
@@ -181,13 +242,20 @@ class UvWriter:
         for channel in plans:
             if channel in project.extras:
                 raise ShapeError(f"there is an extra {channel} already")
-            index = uv_edit.ensure_index(toml, project, channel)
+            index = self.index_for(toml, channel)
             project = reread(self.document, toml)
             for package in names:
-                entries[package].append(uv_edit.source_text(index, extra=channel, marker=marker))
+                entry = {"index": index, "extra": channel, "marker": marker}
+                if package in tables:
+                    tables[package].append(entry)
+                else:
+                    entries[package].append(inline(**entry))
             uv_edit.add_extra(toml, channel, requirements)
         for package, listed in entries.items():
-            uv_edit.set_source(toml, package, listed)
+            if package in tables:
+                uv_edit.add_tables(toml, package, tables[package])
+            else:
+                uv_edit.set_source(toml, package, listed)
         self.conflict_routed(toml)
         return toml.text
 
@@ -202,7 +270,7 @@ class UvWriter:
 
     def is_cuda(self, source: Source) -> bool:
         """True if a source is a CUDA or ROCm channel."""
-        index = uv_edit.index_named(self.project, source.value)
+        index = uv_edit.index_named(self.places, source.value)
         channel = uv_edit.channel_of(index) if index is not None else None
         return channel is not None and kind_of_label(channel) != "cpu"
 
@@ -278,11 +346,18 @@ class UvWriter:
         toml = self.toml()
         names = ["torch", *(name for name in self.names if name != "torch")]
         have = next((uv_edit.sources_of(self.project, n) for n in names if self.routed(n)), [])
-        if not have or any(toml.text[one.span.start] != "{" for one in have):
+        if not have or any(one.kind != "index" for one in have):
             raise ShapeError("there is no source to repeat")
-        entries = [toml.text[one.span.start : one.span.end] for one in have]
+        entries = [
+            toml.text[one.span.start : one.span.end]
+            if toml.text[one.span.start] == "{"
+            else uv_edit.source_text(
+                one.value, marker=one.marker or "", extra=one.extra or "", group=one.group or ""
+            )
+            for one in have
+        ]
         if not self.routed("torch") and "torch" not in self.names:
-            uv_edit.add_constraint(toml, "torch>=2")
+            uv_edit.add_constraint(self.shared(toml)[0], "torch>=2")
         for name in names:
             if not uv_edit.sources_of(self.project, name):
                 uv_edit.set_source(toml, name, entries)

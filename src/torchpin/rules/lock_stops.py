@@ -35,6 +35,22 @@ def ways_of(root: Document, context: Context) -> list[Way]:
     return [one for one in context.ways if one.install.root.path == root.path]
 
 
+def lead_path(way: Way) -> str:
+    """Return the path of the manifest that leads the workspace of a way: its own outside of one."""
+    from torchpin.select.uv_settings import lead_of
+
+    return lead_of(way.install.root, way.install.siblings).path
+
+
+def speaks_for_all(way: Way, context: Context) -> bool:
+    """True for the one manifest of a workspace that tells what concerns all of it."""
+    if not way.install.siblings:
+        return True
+    lead = lead_path(way)
+    roots = [one.install.root.path for one in context.ways if lead_path(one) == lead]
+    return way.install.root.path == (lead if lead in roots else roots[0])
+
+
 def default_python(way: Way) -> str:
     """Return the ``requires-python`` that selection takes where the project has none."""
     python = way.sets[0].target.python if way.sets else None
@@ -54,11 +70,14 @@ def missing_elsewhere(way: Way, context: Context) -> Iterator[tuple[JudgedSet, J
     """Yield what stops ``uv lock`` in parts of the project that no way in of the fleet installs."""
     if not is_first(way, context, ("uv",)) or not way.sets or not is_stopped(way, way.sets[0]):
         return
+    if not speaks_for_all(way, context):
+        return
     from torchpin.select.uv_prediction import lock_of
 
     told = {
         one.selection.package
-        for other in ways_of(way.install.root, context)
+        for other in context.ways
+        if lead_path(other) == lead_path(way)
         for judged_set in other.sets
         for one in judged_set.judged
         if one.selection.status == "none"
@@ -86,7 +105,7 @@ def refusals(way: Way, context: Context) -> Iterator[tuple[Document, Span, str]]
     if not is_first(way, context, ("uv",)):
         return
     root = way.install.root
-    text = conflict_of(way, context)
+    text = conflict_of(way, context) if speaks_for_all(way, context) else ""
     if text and not re.search(INDEX_CONFLICT, text) and not text.startswith(NO_SOLUTION):
         yield root, refusal_place(root, text), f"uv stops: {hidden(text)}"
     for other in ways_of(root, context):

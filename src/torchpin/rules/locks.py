@@ -460,7 +460,12 @@ def routes_of(
     sources = [one for one in project.sources if one.package == package]
     if any(one.kind != "index" for one in sources):
         return None
-    if way.install.client == "uv" and sources:
+    beside = any(
+        one.package == package
+        for sibling in way.install.siblings
+        for one in (sibling.project.sources if sibling.project is not None else ())
+    )
+    if way.install.client == "uv" and (sources or beside):
         return uv_routes(project, way, context, package)
     channels = [channel_of(one, way) for one in sources]
     places = frozenset(one for one in channels if one is not None)

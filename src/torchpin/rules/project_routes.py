@@ -14,7 +14,7 @@ from torchpin.documents.requirement import canonical
 from torchpin.evidence import MEASURED, PUBLISHED
 from torchpin.judge.model import FAILS, PARTLY, UNKNOWN
 from torchpin.rules.context import Context, Way
-from torchpin.rules.lock_stops import INDEX_CONFLICT, conflict_of, hidden, ways_of
+from torchpin.rules.lock_stops import INDEX_CONFLICT, conflict_of, hidden, speaks_for_all, ways_of
 from torchpin.rules.model import ERROR, WARNING, Because, Finding
 from torchpin.rules.project_extras import ExtraByReference
 from torchpin.rules.project_words import (
@@ -72,6 +72,17 @@ class UndeclaredConflict(ProjectRule):
         match = re.search(INDEX_CONFLICT, conflict)
         if match is not None:
             package = match["package"] or match["routed"]
+            routing = {
+                one.install.root.path
+                for one in context.ways
+                if one.install.root.project is not None
+                and any(source.package == package for source in one.install.root.project.sources)
+            }
+            beside = routing & {document.path for document in way.install.documents}
+            if beside and root.path not in beside:
+                return  # told where the sources are
+            if not beside and not speaks_for_all(way, context):
+                return
             yield self.finding(
                 root,
                 last_source(root, project, package),
@@ -83,9 +94,12 @@ class UndeclaredConflict(ProjectRule):
             return
         needs = needs_of(way, context) if project.sources else None
         if needs is not None:
-            yield from self.silent(root, project, needs)
+            others = named_elsewhere(root, context)
+            yield from self.silent(root, project, needs, others)
 
-    def silent(self, root: Document, project: Project, needs: Needs) -> Iterator[Finding]:
+    def silent(
+        self, root: Document, project: Project, needs: Needs, others: frozenset[str]
+    ) -> Iterator[Finding]:
         """Yield sources of extras and groups that route other parts, too."""
         reached: dict[tuple[str, Unit], dict[str, None]] = {}
         first: dict[tuple[str, Unit], Need] = {}
@@ -100,6 +114,8 @@ class UndeclaredConflict(ProjectRule):
                     first.setdefault(key, need)
                     reached.setdefault(key, {})[name_of(unit)] = None
         for (package, scoped), names in reached.items():
+            if scoped[0] in others:
+                continue
             source = first[(package, scoped)].source
             channel = source.kind.channel if source is not None else None
             yield self.finding(
@@ -117,6 +133,15 @@ class UndeclaredConflict(ProjectRule):
                     ),
                 ),
             )
+
+
+def named_elsewhere(root: Document, context: Context) -> frozenset[str]:
+    """Return the names of the projects whose own manifests are looked at beside this one."""
+    return frozenset(
+        canonical(one.install.root.project.name)
+        for one in context.ways
+        if one.install.root.project is not None and one.install.root.path != root.path
+    ) - {canonical(root.project.name if root.project is not None else "")}
 
 
 def routed_parts(needs: Needs) -> Iterator[tuple[Unit, Need]]:
@@ -211,7 +236,10 @@ class PackageNotRouted(ProjectRule):
         if needs is None:
             return
         seen: set[tuple[str, str]] = set()
-        for package, document, span, text in unrouted(needs, root, context, frozenset(idle)):
+        others = named_elsewhere(root, context)
+        for package, document, span, text in unrouted(
+            needs, root, context, frozenset(idle), others
+        ):
             if (package, text) in seen or settled(root, package, context):
                 continue
             seen.add((package, text))
@@ -307,13 +335,19 @@ def reaches(source: Source, kind: str, part: str) -> bool:
 
 
 def unrouted(
-    needs: Needs, root: Document, context: Context, idle: frozenset[str]
+    needs: Needs,
+    root: Document,
+    context: Context,
+    idle: frozenset[str],
+    others: frozenset[str] = frozenset(),
 ) -> Iterator[tuple[str, Document, Span, str]]:
     """Yield package, place and message of family packages whose partner alone has a source."""
     from torchpin.select.forks import Environment
 
     linux = needs.grid.system("linux")
     for unit in needs.units():
+        if unit[0] in others:
+            continue
         for need in needs.declared(unit):
             if need.source is None or need.source.kind.kind != "channel" or need.placed is None:
                 continue

@@ -13,7 +13,7 @@ from torchpin.documents.project import Project, ProjectIndex
 from torchpin.documents.pyproject import expand_groups
 from torchpin.select.channels import index_kind
 from torchpin.select.model import Install, Placed, PlacedIndex
-from torchpin.select.uv_settings import governing
+from torchpin.select.uv_settings import governing, lead_of
 
 _CLIENTS = ("uv", "poetry", "pdm")
 
@@ -57,8 +57,9 @@ def project_installs(
             for one in own:
                 beside = _beside(project, beside, group=one)
             ways.append((f"group:{group}", (), _joined(beside, own)))
-    chosen = governing(settings, root) if who == "uv" else None
-    indexes = project_indexes(root, who, private or {}, extra_indexes, chosen)
+    lead = lead_of(root, siblings) if who == "uv" else root
+    chosen = governing(settings, lead) if who == "uv" else None
+    indexes = project_indexes(lead, who, private or {}, extra_indexes, chosen)
     return tuple(
         _install(root, name, who, extras, groups, indexes, lock, siblings, private or {})._replace(
             settings=chosen

@@ -82,7 +82,6 @@ def lock_of(install: Install, facts: Facts, default_python: str = "") -> Locked:
 
 
 def _lock(install: Install, facts: Facts, default_python: str) -> Locked:
-    root = install.root
     needs: Needs | None = None
     python, supported = (0, 0), 0
     settings = settings_of(install)
@@ -95,7 +94,7 @@ def _lock(install: Install, facts: Facts, default_python: str) -> Locked:
         python = needs.grid.bounds_of(needs.requires_python) if needs.requires_python else (
             0, len(needs.grid.points)
         )  # fmt: skip
-        own = project_of(root)
+        own = project_of(needs.root)
         environments = tuple((needs.grid.mask(text), text) for text in own.environments)
         for (one, text), (other, text2) in pairwise(environments):
             if one & other:

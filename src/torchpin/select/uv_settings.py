@@ -6,7 +6,7 @@ comes from its own file whatever that is (see ``documents.uv_beside``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from packaging.version import InvalidVersion, Version
@@ -101,16 +101,27 @@ def governing(settings: Document | None, root: Document) -> Document | None:
     return None if root.project.uv_table and not root.project.ignored else settings
 
 
+def lead_of(root: Document, siblings: Sequence[Document]) -> Document:
+    """Return the manifest that leads a workspace: settings, indexes, constraints are its own.
+
+    It is ``root`` itself unless that is a member.
+    """
+    if root.project is None or root.project.workspace_members:
+        return root
+    leads = (one for one in siblings if one.project is not None and one.project.workspace_members)
+    return next(leads, root)
+
+
 def settings_project(install: Install) -> Project | None:
     """Return the project part of the file that gives the settings; None if uv reads none."""
-    found = (install.settings or install.root).project
+    found = (install.settings or lead_of(install.root, install.siblings)).project
     return None if found is None or found.ignored else found
 
 
 def settings_of(install: Install) -> UvSettings:
     """Return what ``uv lock`` goes by in the project of an install."""
     given = settings_project(install)
-    own = install.root.project
+    own = lead_of(install.root, install.siblings).project
     options = {s.key: s.value for s in given.settings} if given is not None else {}
     project = {s.key: s.value for s in own.settings} if own is not None else {}
     wheelless = _names(options.get("uv.no-binary-package", ""))
