@@ -7,6 +7,7 @@ the fleet's.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 
 from torchpin.catalog.model import PLATFORMS
@@ -22,6 +23,8 @@ PYTHONS = tuple(Python(3, minor) for minor in range(6, 20))
 
 def part_entries(file: Document, client: str | None, fleet: Fleet, load: Load) -> Iterator[Entry]:
     """Yield the ways in of a file: each of its parts, by the client and indexes of the groups."""
+    if file.kind == "Pipfile" and os.path.isfile(f"{file.path}.lock"):
+        return  # the lock installs
     bound = bound_groups(fleet, file.path)
     private = dict(fleet.settings.indexes)
     groups: dict[tuple[str, tuple[str, ...]], list[Target]] = {}

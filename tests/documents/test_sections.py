@@ -11,10 +11,14 @@ from hypothesis import strategies as st
 from torchpin.documents.base import Declaration, Document
 from torchpin.documents.conda import channel_name, parse_spec
 from torchpin.documents.environment_yml import read_environment_yml
+from torchpin.documents.header import header_of
 from torchpin.documents.noxfile import read_noxfile
 from torchpin.documents.parts import Part
+from torchpin.documents.pipfile import content_hash, read_pipfile
+from torchpin.documents.pipfile_lock import digest_of, read_pipfile_lock
 from torchpin.documents.precommit_config import read_precommit_config
 from torchpin.documents.python_source import uses_of
+from torchpin.documents.requirements import read_requirements
 from torchpin.documents.script_block import read_script
 from torchpin.documents.setup_cfg import read_setup_cfg
 from torchpin.documents.setup_py import read_setup_py
@@ -25,6 +29,8 @@ Read = Callable[[str, bytes], Document]
 READERS: dict[str, Read] = {
     "environment.yml": read_environment_yml,
     "noxfile.py": read_noxfile,
+    "Pipfile": read_pipfile,
+    "Pipfile.lock": read_pipfile_lock,
     ".pre-commit-config.yaml": read_precommit_config,
     "script.py": read_script,
     "setup.cfg": read_setup_cfg,
@@ -114,10 +120,10 @@ def test_conda_channels_by_url() -> None:
 
 
 def test_environment_that_is_none_says_nothing() -> None:
-    for text in (b"", b"a: 1\n", b"dependencies: torch\n", b"- torch\n", b"[1, 2"):
-        document = read_environment_yml("environment.yml", text)
-        assert document.parts == ()
-    assert [p.code for p in document.problems] == ["yaml"]
+    for text in (b"", b"a: 1\n", b"dependencies: torch\n", b"- torch\n"):
+        assert read_environment_yml("environment.yml", text).parts == ()
+    broken = read_environment_yml("environment.yml", b"[1, 2")
+    assert [p.code for p in broken.problems] == ["yaml"]
 
 
 TOX = """\
@@ -436,12 +442,185 @@ def test_names_that_a_file_binds_itself_are_left_alone() -> None:
     assert [use.kind for use in uses_of("from torch import qr as f\nf(2)\n")] == ["qr"]
 
 
+PIPFILE = """\
+[[source]]
+url = "https://pypi.example/simple"
+verify_ssl = true
+name = "pypi"
+
+[[source]]
+name = "pytorch"
+url = "https://download.pytorch.org/whl/cu126"
+verify_ssl = true
+
+[packages]
+numpy = ">=1.26"
+torch = {version = "==2.11.0+cu126", index = "pytorch"}
+torchvision = {version = "*", index = "pytorch", markers = "sys_platform == 'linux'"}
+mine = {path = "."}
+timm = {version = "1.0.9", extras = ["a"], sys_platform = "== 'linux'"}  # comment
+
+[dev-packages]
+pytest = "*"
+
+[docs]
+torch = "*"
+
+[requires]
+python_version = "3.12"
+"""
+
+
+def test_pipfile_packages_come_from_their_source_alone() -> None:
+    document = read_pipfile("Pipfile", PIPFILE.encode())
+    assert document.problems == ()
+    assert [(one.name, one.environment, one.python) for one in document.parts] == [
+        ("packages from pytorch", "pipenv", "3.12"),
+        ("packages", "pipenv", "3.12"),
+        ("dev-packages", "pipenv/dev-packages", "3.12"),
+        ("docs", "pipenv/docs", "3.12"),
+    ]
+    cuda, plain, _, docs = document.parts
+    assert [(d.name, d.specifier, d.marker) for d in cuda.document.declarations] == [
+        ("torch", "==2.11.0+cu126", None),
+        ("torchvision", "", "sys_platform == 'linux'"),
+    ]
+    stars = [
+        PIPFILE[slice(*d.specifier_span)] for d in cuda.document.declarations if d.specifier_span
+    ]
+    assert stars == ["==2.11.0+cu126", "*"]
+    assert [i.url for i in cuda.document.indexes] == ["https://download.pytorch.org/whl/cu126"]
+    assert [(d.name, d.specifier, d.extras, d.marker) for d in plain.document.declarations] == [
+        ("numpy", ">=1.26", (), None),
+        ("timm", "==1.0.9", ("a",), "sys_platform == 'linux'"),
+    ]
+    assert [i.url for i in plain.document.indexes] == ["https://pypi.example/simple"]
+    assert [d.name for d in docs.document.declarations] == ["torch"]
+
+
+def test_pipfile_source_that_is_not_declared_is_unsure() -> None:
+    text = PIPFILE.replace('index = "pytorch"}', 'index = "other"}', 1)
+    document = read_pipfile("Pipfile", text.encode())
+    assert "'other' is not declared" in (part(document, "packages from other").uncertain or "")
+
+
+def test_pipfile_digest_is_that_of_pipenv() -> None:
+    """As pipenv 2026.10.3 wrote it for this text, category and all."""
+    text = """\
+[[source]]
+url = "https://pypi.example/simple"
+verify_ssl = true
+name = "pypi"
+
+[packages]
+six = "*"
+idna = {version = ">=3", markers = "python_version >= '3.8'"}
+
+[dev-packages]
+
+[docs]
+iniconfig = "*"
+
+[requires]
+python_version = "3.11"
+
+[pipenv]
+allow_prereleases = true
+"""
+    assert content_hash(text) == PIPENV_DIGEST
+    assert content_hash(text.replace("# ", "")) == PIPENV_DIGEST
+    assert content_hash(text.replace("six", "seven")) != PIPENV_DIGEST
+    assert content_hash("[") is None
+
+
+PIPENV_DIGEST = "dfb1a45766294a382130e613ff4f5cea89311412cce79b546ae1f108d7d054ab"
+
+
+def test_pipfile_lock_is_read_with_hashes_and_never_edited() -> None:
+    text = """\
+{
+    "_meta": {
+        "hash": {"sha256": "AAA"},
+        "pipfile-spec": 6,
+        "requires": {"python_version": "3.12"},
+        "sources": [
+            {"name": "pypi", "url": "https://pypi.example/simple", "verify_ssl": true},
+            {"name": "pytorch", "url": "https://download.pytorch.org/whl/cu126"}
+        ]
+    },
+    "default": {
+        "numpy": {"hashes": ["sha256:BBB"], "index": "pypi", "version": "==2.1.0"},
+        "torch": {
+            "hashes": ["sha256:CCC"],
+            "index": "pytorch",
+            "markers": "python_version >= '3.10'",
+            "version": "==2.11.0+cu126"
+        }
+    },
+    "develop": {}
+}
+"""
+    for mark in "ABC":
+        text = text.replace(mark * 3, mark.lower() * 64)
+    document = read_pipfile_lock("Pipfile.lock", text.encode())
+    assert [(one.name, one.python) for one in document.parts] == [
+        ("default from pytorch", "3.12"),
+        ("default", "3.12"),
+    ]
+    (torch,) = document.parts[0].document.declarations
+    assert (torch.name, torch.specifier, torch.marker) == (
+        "torch",
+        "==2.11.0+cu126",
+        "python_version >= '3.10'",
+    )
+    assert text[slice(*torch.span)] == "==2.11.0+cu126"
+    assert [one.digest for one in torch.hashes] == ["c" * 64]
+    assert torch.from_variable
+    (index,) = document.parts[0].document.indexes
+    assert text[slice(*index.url_span)] == "https://download.pytorch.org/whl/cu126"
+    found = digest_of(text)
+    assert found is not None and (found[0], text[slice(*found[1])]) == ("a" * 64, "a" * 64)
+
+
+@pytest.mark.parametrize(
+    ("text", "command", "inputs"),
+    [
+        (
+            "#\n# This file is autogenerated by pip-compile with Python 3.11\n"
+            "# by the following command:\n#\n"
+            "#    pip-compile --extra gpu --output-file=requirements.txt requirements.in\n#\n",
+            "pip-compile --extra gpu --output-file=requirements.txt requirements.in",
+            ("requirements.in",),
+        ),
+        (
+            "# This file was autogenerated by uv via the following command:\n"
+            "#    uv pip compile pyproject.toml -o requirements.txt --python-version 3.11\n",
+            "uv pip compile pyproject.toml -o requirements.txt --python-version 3.11",
+            ("pyproject.toml",),
+        ),
+        (
+            "# This file was autogenerated by uv via the following command:\n"
+            "#    uv export --no-hashes --format requirements-txt\n",
+            "uv export --no-hashes --format requirements-txt",
+            ("pyproject.toml",),
+        ),
+        ("# written by hand\ntorch\n", None, ()),
+        ("# This file was autogenerated by uv via the following command:\n", None, ()),
+    ],
+)
+def test_headers(text: str, command: str | None, inputs: tuple[str, ...]) -> None:
+    header = header_of(read_requirements("requirements.txt", text.encode()))
+    assert (header.command if header else None) == command
+    assert (header.inputs if header else ()) == inputs
+
+
 PIECES = st.sampled_from(
     [
         *("torch==2.1", "deps =", "[testenv]", "[options]", "install_requires =", "  ", "\n", "\t"),
         *("dependencies:", "- pip:", "- ", "# /// script", "# ///", "# ", "session.install(", '"'),
         *("'", "{", "}", "[", "]", ":", "@nox.session", "def f(session):", "setup(", ")", "f'"),
         *("additional_dependencies:", "repos:", "hooks:", "--index-url", "\\", "\x00", "é", "\r"),
+        *("[packages]", "[[source]]", 'url = "u"', '{"default": {', '"version": "==1"', "= ", ", "),
         *("extras_require={", "envlist = py{3", "&a", "*a", "import torch", "torch.qr(", "{[x]y}"),
     ]
 )
@@ -466,5 +645,5 @@ def test_no_bytes_crash_a_reader(name: str, data: bytes | str) -> None:
         for declaration in one.declarations:
             span = declaration.specifier_span
             if span is not None and not declaration.from_variable:
-                assert document.text[slice(*span)] == declaration.specifier
+                assert document.text[slice(*span)] in (declaration.specifier, "*")
     assert len({one.name for one in document.parts}) == len(document.parts)

@@ -30,6 +30,8 @@ FORMS: tuple[Form, ...] = (
         "makefile", r"(?:GNU)?[Mm]akefile(?:\.[^/]+)?|[^/]+\.(?:mk|mak)", "makefile:read_makefile"
     ),
     Form("justfile", r"\.?[Jj]ustfile|[^/]+\.just", "makefile:read_justfile"),
+    Form("Pipfile", "Pipfile", "pipfile:read_pipfile"),
+    Form("Pipfile.lock", r"Pipfile\.lock", "pipfile_lock:read_pipfile_lock"),
     Form("tox.ini", r"tox\.ini", "tox_ini:read_tox_ini"),
     Form("noxfile.py", r"noxfile\.py", "noxfile:read_noxfile"),
     Form("pre-commit", r"\.pre-commit-config\.ya?ml", "precommit_config:read_precommit_config"),

@@ -55,7 +55,7 @@ def show(selections: tuple[tuple[Selection, Verdict | None], ...], known: Known)
             "version": VERSION,
             "catalog": _catalog(*known),
             "selections": [
-                _selection(selection, verdict, places) for selection, verdict in selections
+                _selection(selection, verdict, places, locator) for selection, verdict in selections
             ],
         }
     )
@@ -167,11 +167,14 @@ def _selection(
     selection: Selection,
     verdict: Verdict | None,
     places: dict[tuple[str, str], tuple[str, int]],
+    locator: Locator,
 ) -> dict[str, Any]:
     target = selection.target
     # A package that another one implies stands where that one is declared.
-    named = selection.package if selection.placed is not None else selection.implied_by or ""
-    path, line = places.get((named, target.text), (None, None))
+    path, line = places.get((selection.implied_by or "", target.text), (None, None))
+    if selection.placed is not None:
+        document, declaration = selection.placed
+        path, line = document.path, locator.at(document, declaration.span.start).line
     build = selection.build
     because: list[dict[str, str]] = []
     if verdict is not None:

@@ -46,8 +46,11 @@ def drafts(way: Way, plan: Plan, catalog: Catalog) -> Iterator[Draft]:
     """Yield ways to write ``plan``, least change first.
 
     Raises:
-        RefusedError: a pin comes from a variable or a URL, or carries hashes that are not known.
+        RefusedError: a pin comes from a variable or a URL, or carries hashes that are not known;
+            the file is a lock.
     """
+    if way.part is not None and way.part.syntax == "json":
+        raise RefusedError("the owner of a lock writes it: change Pipfile, then run `pipenv lock`")
     for index_edits, unnamed in index_drafts(way, plan):
         if not unnamed and not needs_pins(way):
             yield draft(index_edits, [], pinned=False)

@@ -4,46 +4,62 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from torchpin.documents.base import Document, Span, line_starts, position
+from torchpin.documents.header import header_of
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import PUBLISHED
 from torchpin.rules.context import Context, Way, base_name
-from torchpin.rules.model import WARNING, Because, Finding, Related
+from torchpin.rules.model import INFO, WARNING, Because, Finding, Related
 from torchpin.rules.registry import Rule
 
 _PLAIN = frozenset(
-    [
-        "requirements",
-        "requirement",
-        "reqs",
-        "constraints",
-        "pyproject",
-        "uv",
-        "poetry",
-        "pdm",
-        "pylock",
-        "lock",
-        "txt",
-        "in",
-        "pip",
-        "toml",
-        "base",
-        "main",
-        "prod",
-        "production",
-    ]
+    (
+        *("requirements", "requirement", "reqs", "constraints", "pyproject", "uv", "poetry"),
+        *("pdm", "pylock", "lock", "txt", "in", "pip", "toml", "base", "main", "prod"),
+        *("production", "pipfile", "setup", "cfg", "py", "environment", "env", "conda", "yml"),
+        *("yaml", "dockerfile", "containerfile", "tox", "ini", "noxfile", "pre", "commit"),
+        "config",
+    )
 )
 """Words of file names that say nothing about what a file is for."""
+_PURPOSE = re.compile(
+    r"(?<![a-z0-9])(?:cpu|gpu|cuda\d*|cu\d{2,3}|rocm[\d.]*|xpu|mps|dev|develop|docs?|lint|build)"
+    r"(?![a-z0-9])"
+)
+"""Words of the name of a part that say what it is for."""
+_ASIDE = frozenset(("tox.ini", "noxfile.py", "pre-commit"))
+"""Kinds of files whose environments only check a project: another torch there may be meant."""
+
+
+class Pins(NamedTuple):
+    """The exact pins of torch in one file, or in one part of it."""
+
+    way: Way | None
+    document: Document
+    kind: str
+    """Of the file."""
+    versions: dict[str, Span]
+    """With its label: ``2.9.1+cu126``; conda's ``2.4.*`` for any patch release."""
+
+    @property
+    def text(self) -> str:
+        """The versions for people."""
+        return " and ".join(one.removesuffix(".*") for one in self.versions)
 
 
 class FilesDisagree(Rule):
     """Two files of one project pin different versions of torch.
 
-    What it does: compares the exact pins of torch in the project file, its lock and the
-    requirements files of one folder. Files whose names speak of other hardware, systems or
-    purposes (``requirements-gpu.txt``, ``requirements-dev.txt``) are compared with their like only.
+    What it does: compares the exact pins of torch in all files of one folder that install a
+    project: the project file, its lock, requirements files, ``Pipfile``, ``environment.yml``,
+    ``setup.cfg``, Dockerfiles, scripts. Files and parts whose names speak of other hardware,
+    systems or purposes (``requirements-gpu.txt``, ``requirements-dev.txt``) are compared with
+    their like only, and a file that pins several versions itself (a matrix of tox) with none. A
+    compiled file is compared with the file that its header names. Different labels of one version
+    count, too.
 
     Why it is bad: what was tested is not what is installed; which file counts depends on who
     installs.
@@ -64,69 +80,163 @@ class FilesDisagree(Rule):
         ways = [one for one in context.ways if one.project == way.project]
         if way is not ways[0]:
             return
-        first: dict[tuple[str, frozenset[str], frozenset[str]], list[tuple[Way, Document]]] = {}
-        for one, document in documents_of(ways):
-            key = (os.path.dirname(document.path), purpose_of(document.path), one.bound)
-            first.setdefault(key, []).append((one, document))
-        for some in first.values():
-            known = [(one, document, pins_of(document)) for one, document in some]
-            known = [one for one in known if one[2]]
-            if len(known) > 1:
-                yield from self.compare(known)
+        groups: dict[tuple[str, frozenset[str], frozenset[str]], list[Pins]] = {}
+        for pins in pins_in(ways, context):
+            name = pins.way.install.name if pins.way is not None and pins.way.part else None
+            bound = pins.way.bound if pins.way is not None else frozenset()
+            path = pins.document.path
+            key = (os.path.dirname(path), purpose_of(path, name or ""), bound)
+            groups.setdefault(key, []).append(pins)
+        told: set[tuple[str, Span]] = set()
+        for finding in self.compiled(ways, context):
+            told.add((finding.path, finding.span))
+            yield finding
+        for some in groups.values():
+            known = [one for one in some if one.versions and not several(one, some)]
+            for finding in self.compare(known):
+                if (finding.path, finding.span) not in told:
+                    yield finding
 
-    def compare(self, known: list[tuple[Way, Document, dict[str, Span]]]) -> Iterator[Finding]:
+    def compare(self, known: list[Pins]) -> Iterator[Finding]:
         """Yield what differs from the first document."""
-        base_way, base, pins = known[0]
-        starts = line_starts(base.text)
-        for other_way, document, others in known[1:]:
-            if not pins.keys().isdisjoint(others):
+        if len(known) < 2:
+            return
+        base = known[0]
+        for other in known[1:]:
+            if other.document.path == base.document.path or agree(base, other):
                 continue
-            if other_way.install.root.path == base_way.install.root.path:
+            if (
+                base.way is not None
+                and other.way is not None
+                and other.way.install.root.path == base.way.install.root.path
+            ):
                 continue  # one install: TP503, or a conflict of its own
-            version, span = next(iter(others.items()))
-            place = next(iter(pins.values()))
-            yield self.finding(
-                document,
-                span,
-                f"torch {version} here, {' and '.join(pins)} in {base_name(base.path)}",
-                package="torch",
-                because=(Because("both files pin it exactly", PUBLISHED, "the files"),),
-                related=(Related(base.path, position(starts, place.start).line, "the other pin"),),
-            )
+            yield self.differs(base, other)
+
+    def differs(self, base: Pins, other: Pins) -> Finding:
+        """Return the finding on a second file."""
+        version, span = next(iter(other.versions.items()))
+        place = next(iter(base.versions.values()))
+        line = position(line_starts(base.document.text), place.start).line
+        return self.finding(
+            other.document,
+            span,
+            f"torch {version.removesuffix('.*')} here, {base.text} in "
+            f"{base_name(base.document.path)}",
+            severity=INFO if {base.kind, other.kind} & _ASIDE else None,
+            package="torch",
+            because=(Because("both files pin it exactly", PUBLISHED, "the files"),),
+            related=(Related(base.document.path, line, "the other pin"),),
+        )
+
+    def compiled(self, ways: list[Way], context: Context) -> Iterator[Finding]:
+        """Yield compiled files that pin another torch than the file they were made from."""
+        by_path = {os.path.realpath(one.path): one for one in context.documents}
+        for one in ways:
+            document = one.install.root
+            header = header_of(document) if document.kind == "requirements" else None
+            for name in header.inputs if header is not None else ():
+                folder = os.path.dirname(document.path)
+                source = by_path.get(os.path.realpath(os.path.join(folder, name)))
+                if source is None or source is document or header is None:
+                    continue
+                base = Pins(None, source, source.kind, pins_of(source))
+                other = Pins(one, document, document.kind, pins_of(document))
+                if base.versions and other.versions and not agree(base, other):
+                    finding = self.differs(base, other)
+                    text = f"{finding.message}, which it was made from: run `{header.command}`"
+                    yield finding._replace(message=text)
 
 
-def documents_of(ways: list[Way]) -> list[tuple[Way, Document]]:
-    """Return the locks of some ways, then project files, then requirements files; each once."""
-    found: dict[str, tuple[int, Way, Document]] = {}
+def pins_in(ways: list[Way], context: Context) -> Iterator[Pins]:
+    """Yield the pins of the locks of some ways, then of project files, then of all others.
+
+    Each document comes once, and each part of a file.
+    """
+    found: dict[tuple[str, str], tuple[int, Pins]] = {}
+    kinds = {one.path: one.kind for one in context.documents}
     for way in ways:
+        if way.part is not None and way.part.uncertain is not None:
+            continue
         lock = way.install.lock
         for document in (*((lock,) if lock is not None else ()), *way.install.documents):
             rank = 0 if document.lock is not None else 1 if document.project is not None else 2
-            found.setdefault(document.path, (rank, way, document))
-    return [(way, one) for _, way, one in sorted(found.values(), key=lambda f: (f[0], f[2].path))]
+            name = way.install.name or "" if document.kind == "part" else ""
+            kind = kinds.get(document.path, document.kind)
+            rank = 4 if kind in _ASIDE else rank
+            pins = Pins(way, document, kind, pins_of(document))
+            found.setdefault((document.path, name), (rank, pins))
+    folders = {folder_of(path) for path, _ in found} | {os.path.normpath(ways[0].project)}
+    for document in context.documents:
+        if document.conda is not None and folder_of(document.path) in folders:
+            pins = Pins(None, document, document.kind, conda_pins(document))
+            found.setdefault((document.path, "conda"), (3, pins))
+    for _, (_, pins) in sorted(found.items(), key=lambda item: (item[1][0], item[0])):
+        yield pins
 
 
-def purpose_of(path: str) -> frozenset[str]:
-    """Return the words of a file's name that say what it is for: ``{"gpu"}``."""
+def folder_of(path: str) -> str:
+    """Return the folder of a file, ``.`` for the current one."""
+    return os.path.normpath(os.path.dirname(path) or ".")
+
+
+def several(pins: Pins, others: Iterable[Pins]) -> bool:
+    """True if the file of some pins pins several versions itself."""
+    return any(
+        other.document.path == pins.document.path and other.versions and not agree(pins, other)
+        for other in others
+    )
+
+
+def agree(one: Pins, other: Pins) -> bool:
+    """True if some pin of the one allows what some pin of the other names."""
+    return any(same(first, second) for first in one.versions for second in other.versions)
+
+
+def same(one: str, other: str) -> bool:
+    """True if two pins may mean one build: a label counts where both have one."""
+    for first, second in ((one, other), (other, one)):
+        if first.endswith(".*") and f"{second.partition('+')[0]}.".startswith(first[:-1]):
+            return True
+    (public, _, label), (other_public, _, other_label) = one.partition("+"), other.partition("+")
+    return public == other_public and (not label or not other_label or label == other_label)
+
+
+def purpose_of(path: str, part: str = "") -> frozenset[str]:
+    """Return the words of the names of a file and its part that say what it is for: ``{"gpu"}``."""
     words = re.split(r"[^a-z0-9]+", base_name(path).lower())
-    return frozenset(words) - _PLAIN - {""}
+    return (frozenset(words) - _PLAIN - {""}) | frozenset(_PURPOSE.findall(part.lower()))
 
 
 def pins_of(document: Document) -> dict[str, Span]:
-    """Return the public versions of torch that a file pins, and where."""
+    """Return the versions of torch that a file pins, labels included, and where."""
     if document.lock is not None:
         return {
-            package.version.partition("+")[0]: package.version_span
+            package.version: package.version_span
             for package in document.lock.packages
             if package.name == "torch"
         }
     found: dict[str, Span] = {}
     for one in document.declarations:
-        if one.name == "torch" and one.scope in ("", "constraint") and not one.from_variable:
+        if one.name == "torch" and one.scope in ("", "constraint"):
             pin = exact_version(one.specifier)
+            if one.from_variable and "$" in one.specifier:
+                continue
             if pin is None:
                 return {}  # whatever fits: no pin
-            found.setdefault(pin[0], one.span)
+            version = f"{pin[0]}+{pin[1]}" if pin[1] else pin[0]
+            found.setdefault(version, one.span)
+    return found
+
+
+def conda_pins(document: Document) -> dict[str, Span]:
+    """Return the version of torch that conda installs, where it is pinned to one release."""
+    found: dict[str, Span] = {}
+    for spec in document.conda.specs if document.conda is not None else ():
+        if spec.name in ("pytorch", "pytorch-gpu", "pytorch-cpu"):
+            version = spec.version.removeprefix("==")
+            if spec.version.startswith("==") and "," not in version and version.count(".") >= 1:
+                found.setdefault(version, spec.span)
     return found
 
 

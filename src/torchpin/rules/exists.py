@@ -9,7 +9,7 @@ from typing import ClassVar
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document, Span
 from torchpin.documents.pins import exact_version
-from torchpin.evidence import MEASURED, PROOF
+from torchpin.evidence import MEASURED, PROOF, PUBLISHED
 from torchpin.judge.model import FAILS
 from torchpin.rules.context import (
     Context,
@@ -337,6 +337,21 @@ class IndexLostInExport(MissRule):
         """Only generated files without any index."""
         document, _ = judged_set.place(selection)
         return miss.kind in self.kinds and not names_index(judged_set) and is_generated(document)
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield what was lost, with the command that makes the file anew."""
+        from torchpin.documents.header import header_of
+
+        for finding in super().check(way, context):
+            header = header_of(finding.document) if finding.document is not None else None
+            if header is None:
+                yield finding
+                continue
+            text = f"the file is made by `{header.command}`"
+            if "compile" in header.command and "--emit-index-url" not in header.command:
+                text += "; --emit-index-url writes the index into it"
+            ground = Because(text, PUBLISHED, "the header of the file")
+            yield finding._replace(because=(*finding.because, ground))
 
 
 class DiscontinuedChannel(MissRule):

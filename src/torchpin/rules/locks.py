@@ -136,6 +136,14 @@ class LockOutOfDate(LockRule):
             related=related,
         )
 
+    def check_document(self, document: Document, context: Context) -> Iterator[Finding]:
+        """Yield a ``Pipfile.lock`` whose digest is not that of the ``Pipfile`` beside it."""
+        if document.kind == "Pipfile.lock":
+            from torchpin.rules.pipenv_lock import stale
+
+            for span, text, ground in stale(document, context):
+                yield self.finding(document, span, text, because=(ground,))
+
     def uv(
         self,
         root: Document,
