@@ -124,6 +124,8 @@ class _Writer:
     def pick(self, name: str) -> str:
         """Return a specifier; where several parts meet, most must leave room for the others."""
         text = self.rng.choice(SPECIFIERS[name])
+        if self.kind == "workspaces" and self.rng.random() < 0.6:
+            return ""
         return text if self.kind in ("markers", "pythons") or self.rng.random() < 0.6 else ""
 
     def requirement(self, name: str, markers: float = 0.15) -> str:

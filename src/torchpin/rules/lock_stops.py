@@ -128,7 +128,8 @@ def conflict_of(way: Way, context: Context) -> str:
     if project is None or not project.sources:
         return ""
     from torchpin.select.grid import UnknownMarkerError
-    from torchpin.select.uv_needs import Refused, needs_of
+    from torchpin.select.uv_lowering import Refused
+    from torchpin.select.uv_needs import needs_of
 
     try:
         needs = needs_of(way.install, default_python(way))

@@ -16,7 +16,8 @@ from torchpin.rules.project_words import UV, UV_SOURCES, ProjectRule, needs_of
 
 if TYPE_CHECKING:
     from torchpin.select.forks import Need
-    from torchpin.select.uv_needs import Needs, Unit
+    from torchpin.select.uv_lowering import Unit
+    from torchpin.select.uv_needs import Needs
 
 
 class ExtraByReference(ProjectRule):

@@ -32,7 +32,8 @@ from torchpin.rules.project_words import (
 
 if TYPE_CHECKING:
     from torchpin.select.forks import Need
-    from torchpin.select.uv_needs import Needs, Unit
+    from torchpin.select.uv_lowering import Unit
+    from torchpin.select.uv_needs import Needs
 
 COMPANIONS = ("torchvision", "torchaudio")
 

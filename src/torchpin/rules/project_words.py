@@ -93,7 +93,7 @@ def needs_of(way: Way, context: Context) -> Needs | None:
     if way.install.client != "uv":
         return None
     from torchpin.select.grid import UnknownMarkerError
-    from torchpin.select.uv_needs import Refused
+    from torchpin.select.uv_lowering import Refused
 
     needs = read_needs(way, context)
     if needs is None:
@@ -124,7 +124,7 @@ def read_needs(way: Way, context: Context) -> Needs | None:
             return known
     from torchpin.select import uv_needs
     from torchpin.select.grid import UnknownMarkerError
-    from torchpin.select.uv_needs import Refused
+    from torchpin.select.uv_lowering import Refused
 
     needs: Needs | None = None
     try:

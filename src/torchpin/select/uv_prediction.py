@@ -19,7 +19,8 @@ from torchpin.select.facts import Facts
 from torchpin.select.grid import UnknownMarkerError
 from torchpin.select.misses import Unclear, why_none
 from torchpin.select.model import Install, Miss, Placed
-from torchpin.select.uv_needs import Needs, Refused, needs_of, project_of
+from torchpin.select.uv_lowering import Refused, project_of
+from torchpin.select.uv_needs import Needs, needs_of
 from torchpin.select.uv_resolution import Resolver
 from torchpin.select.uv_settings import UvSettings, settings_of
 from torchpin.select.uv_state import Resolution, Stopped, UnclearError

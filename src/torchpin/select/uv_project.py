@@ -22,7 +22,8 @@ from torchpin.select.misses import Unclear, why_none
 from torchpin.select.model import Install, Miss, SelectedSet, Selection
 from torchpin.select.pools import Candidate, fitting, index_text
 from torchpin.select.uv_demands import demanded, required
-from torchpin.select.uv_needs import Needs, Unit, project_of
+from torchpin.select.uv_lowering import Unit, project_of
+from torchpin.select.uv_needs import Needs
 from torchpin.select.uv_prediction import Locked, lock_of
 from torchpin.select.uv_state import Resolution
 from torchpin.select.uv_versions import Offered

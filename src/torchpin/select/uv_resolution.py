@@ -18,7 +18,8 @@ from torchpin.select.joint import Accepts
 from torchpin.select.model import PlacedIndex
 from torchpin.select.pubgrub import NoSolutionError, Solver, inner_of, name_of, proxy_of
 from torchpin.select.uv_demands import demanded, required
-from torchpin.select.uv_needs import Needs, Unit
+from torchpin.select.uv_lowering import Unit
+from torchpin.select.uv_needs import Needs
 from torchpin.select.uv_platforms import Parts, Platforms
 from torchpin.select.uv_settings import DIRECT, LOWEST
 from torchpin.select.uv_state import Preference, Resolution, State, Stopped, UnclearError

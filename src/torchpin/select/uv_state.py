@@ -8,7 +8,7 @@ from typing import NamedTuple
 from torchpin.select.forks import Environment, Need
 from torchpin.select.model import PlacedIndex
 from torchpin.select.pubgrub import Solver
-from torchpin.select.uv_needs import Unit
+from torchpin.select.uv_lowering import Unit
 from torchpin.select.uv_versions import Offered, Table
 
 
