@@ -45,6 +45,7 @@ PROMISE = re.compile(r"(\S+) \((pypi|channel) (\S+)\) (\S+)")
 def world() -> Iterator[Stub]:
     """A stub that serves everything that the shipped catalog holds to exist."""
     others = [plain_wheel(name) for name in ("numpy", "ultralytics")]
+    others.append(plain_wheel("pytorch-triton-rocm", "3.5.1")._replace(home="rocm6.4"))
     with Stub(wheels=[*catalog_wheels(), *others]) as stub:
         yield stub
 

@@ -26,6 +26,7 @@ from torchpin.rewrite.toml_edit import ShapeError
 from torchpin.rewrite.uv_project import UvWriter
 from torchpin.rules.context import Context, Way, base_name
 from torchpin.rules.model import DISPLAY, SAFE, UNSAFE, FileEdits, Fix
+from torchpin.rules.project_routes import triton_name
 from torchpin.select.model import Placed, SelectedSet
 from torchpin.select.uv_settings import lead_of
 
@@ -142,6 +143,7 @@ class ProjectFix:
                 continue
             now = self.reread(text)
             writer = UvWriter(now, self.declared(), self.systems(), self.lead)
+            writer.triton = lambda channel: triton_name(channel, self.context)
             try:
                 new = {
                     "TP405": writer.make_explicit,
@@ -163,7 +165,9 @@ class ProjectFix:
         after = self.proof.selected(self.reread(text), {})
         if not self.proof.no_worse(self.before, after):
             return None
-        safety = SAFE if same_torch(self.before, after) else UNSAFE
+        places = asked_places(self.reread(text)) - asked_places(self.document)
+        safe = same_torch(self.before, after) and not places
+        safety = SAFE if safe else UNSAFE
         words = {
             "TP405": "explicit = true",
             "TP406": "a marker that leaves macOS to PyPI",
@@ -171,6 +175,8 @@ class ProjectFix:
             "TP411": "the extra as extra",
             "TP415": "sources for the whole family",
         }
+        if ("torch", "extra:pypi") in places:
+            words["TP409"] += ", and an extra pypi for what the base install brings"
         message = ", ".join(words[code] for code in done)
         return Fix(safety, message, (FileEdits(self.document, edits),), self.command)
 
@@ -375,6 +381,15 @@ class ProjectFix:
         if text is not None:
             where = f", by explicit sources of {plan.channel}" if plan.home == "channel" else ""
             yield Draft(text), where
+
+
+def asked_places(document: Document) -> set[tuple[str, str]]:
+    """Return which packages a file asks for, and where; constraints left out."""
+    return {
+        (one.name, one.scope)
+        for one in document.declarations
+        if one.scope not in ("build", "constraint", "override")
+    }
 
 
 def written(write: Callable[[], str]) -> str | None:

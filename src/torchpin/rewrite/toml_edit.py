@@ -115,6 +115,31 @@ class TomlText:
         else:
             self._append_table([f"[{dotted(path)}]", line], path)
 
+    def remove_key(self, path: tuple[str, ...], key: str) -> None:
+        """Take a key with its value out, with the line that it stands on.
+
+        Raises:
+            ShapeError: there is no such key, or something else stands on its lines.
+        """
+        before = self.text, self.spans, self.data
+        node = self.spans.find(*path, key)
+        if node is None or node.entry is None or node.kind in ("table", "tables"):
+            raise ShapeError(f"{'.'.join((*path, key))} is no plain key")
+        start = max(
+            self.text.rfind("\n", 0, node.entry.start), self.text.rfind("\r", 0, node.entry.start)
+        )
+        rest = re.compile(r"[ \t]*(#[^\r\n]*)?(\r\n|\n|\r|$)").match(self.text, node.end)
+        if rest is None or self.text[start + 1 : node.entry.start].strip():
+            raise ShapeError(f"{'.'.join((*path, key))} does not stand on lines of its own")
+        expected = without_value(self.data, (*path, key))
+        try:
+            self.apply([Edit(Span(start + 1, rest.end()), "")])
+            if self.data != expected:
+                raise ShapeError("the edit would change more than it says")
+        except ShapeError:
+            self.text, self.spans, self.data = before
+            raise
+
     def append_table(self, entries: Mapping[str, str], path: tuple[str, ...]) -> None:
         """Append ``[[path]]`` with keys and values (TOML text) to an array of tables.
 
@@ -327,6 +352,14 @@ def with_value(data: Any, path: Sequence[str | int], value: object) -> Any:
         return [*items[:step], with_value(below, rest, value), *items[step + 1 :]]
     table = data if isinstance(data, dict) else {}
     return {**table, step: with_value(table.get(step), rest, value)}
+
+
+def without_value(data: Any, path: Sequence[str]) -> Any:
+    """Return parsed TOML without one key; tables stay, empty ones too."""
+    step, rest = path[0], path[1:]
+    if not rest:
+        return {key: value for key, value in data.items() if key != step}
+    return {**data, step: without_value(data[step], rest)}
 
 
 def quoted(key: str) -> str:

@@ -49,8 +49,12 @@ def index_of_channel(project: Project, channel: str) -> ProjectIndex | None:
     return next((one for one in project.indexes if one.name and channel_of(one) == channel), None)
 
 
-def ensure_index(toml: TomlText, project: Project, channel: str) -> str:
-    """Return the name of the explicit index of a channel; it is added if there is none."""
+def ensure_index(toml: TomlText, project: Project, channel: str, url: str = "") -> str:
+    """Return the name of the explicit index of a channel; it is added if there is none.
+
+    ``url``: where the channel is mirrored; PyTorch's own host if empty.
+    """
+    url = url or channel_url(channel)
     have = index_of_channel(project, channel)
     if have is not None and have.name is not None:
         return have.name
@@ -60,10 +64,10 @@ def ensure_index(toml: TomlText, project: Project, channel: str) -> str:
         name += "-torchpin"
     node = toml.spans.find(*UV, "index")
     if node is not None and node.kind == "array":
-        entry = f'{{ name = "{name}", url = {text_of(channel_url(channel))}, explicit = true }}'
+        entry = f'{{ name = "{name}", url = {text_of(url)}, explicit = true }}'
         toml.append_item((*UV, "index"), entry)
         return name
-    entries = {"name": text_of(name), "url": text_of(channel_url(channel)), "explicit": "true"}
+    entries = {"name": text_of(name), "url": text_of(url), "explicit": "true"}
     toml.append_table(entries, (*UV, "index"))
     return name
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.documents.base import Declaration, Document, Edit
@@ -12,7 +12,7 @@ from torchpin.fleet.model import Target
 from torchpin.resolve.model import Plan
 from torchpin.rewrite import uv_edit
 from torchpin.rewrite.parts import holding, versions_for
-from torchpin.rewrite.toml_edit import ShapeError, TomlText, inline
+from torchpin.rewrite.toml_edit import ShapeError, TomlText, inline, text_of
 from torchpin.rewrite.uv_edit import LINUX
 from torchpin.select.environments import marker_holds
 
@@ -42,6 +42,8 @@ class UvWriter:
         """Of a member of a workspace: the manifest of its root, which has the indexes."""
         self.others_ask_for_torch = False
         """True if another manifest of the workspace names torch."""
+        self.triton: Callable[[str], str] = str
+        """The name of the triton that torch of a ROCm or XPU channel requires."""
         self.lead_toml: TomlText | None = None
         """What the last method has made of it."""
 
@@ -304,12 +306,36 @@ class UvWriter:
         toml = self.toml()
         for index in self.project.indexes:
             channel = uv_edit.channel_of(index)
+            if channel is not None and index.tool == "uv-url":
+                self.name_url(toml, index, channel)
+                continue
             if index.tool != "uv" or channel is None or index.explicit or not index.name:
                 continue
             toml.apply([uv_edit.make_explicit(toml, self.same_index(toml, index))])
             if not any(uv_edit.sources_of(self.project, name) for name in ("torch", *self.names)):
                 self.route_to(toml, index.name, self.marker_for(channel), "2")
         return toml.text
+
+    def name_url(self, toml: TomlText, index: ProjectIndex, channel: str) -> None:
+        """Make a channel in ``extra-index-url`` an explicit index with sources.
+
+        A setting of how to choose between indexes goes where none is left to choose from.
+        """
+        node = toml.spans.find(*uv_edit.UV, "extra-index-url")
+        if index.scope or index.option != "--extra-index-url" or self.lead is not None:
+            return
+        if node is None or len(node.items or ()) != 1:
+            raise ShapeError("several URLs stand in extra-index-url")
+        toml.remove_key(uv_edit.UV, "extra-index-url")
+        rest = [one for one in self.project.indexes if one is not index and not one.explicit]
+        if not rest and toml.spans.find(*uv_edit.UV, "index-strategy") is not None:
+            toml.remove_key(uv_edit.UV, "index-strategy")
+        have = uv_edit.index_of_channel(reread(self.document, toml), channel)
+        name = have.name if have is not None else None
+        if name is None:
+            name = uv_edit.ensure_index(toml, reread(self.document, toml), channel, index.url)
+        if not any(uv_edit.sources_of(self.project, one) for one in ("torch", *self.names)):
+            self.route_to(toml, name, self.marker_for(channel), "2")
 
     def mark_linux(self) -> str:
         """Give CUDA sources without scope and marker the Linux marker (TP406)."""
@@ -329,7 +355,35 @@ class UvWriter:
         """Declare the conflicts of extras and groups that route torch (TP409)."""
         toml = self.toml()
         self.conflict_routed(toml)
+        if toml.text == self.document.text:
+            self.part_from_base(toml)
         return toml.text
+
+    def part_from_base(self, toml: TomlText) -> None:
+        """Keep the one extra or group that routes torch apart from the base install.
+
+        uv keeps parts apart that conflict with each other, and the base install is no part; so an
+        extra ``pypi`` comes into being, which brings what the base brings.
+        """
+        scoped = [one for one in self.project.sources if one.package in ("torch", *self.names)]
+        parts = dict.fromkeys((one.extra, one.group) for one in scoped)
+        if len(parts) != 1 or "pypi" in self.project.extras:
+            raise ShapeError("several parts are routed")
+        ((extra, group),) = parts
+        if extra is None and group is None:
+            raise ShapeError("the source has no scope")
+        routed = {one.package for one in scoped}
+        names = [one.name for one in self.document.declarations if one.scope == ""]
+        asked = [
+            text
+            for text in self.requirements(toml)
+            if (name := re.split(r"[^A-Za-z0-9_-]", text)[0]) in routed and name in names
+        ]
+        if not asked:
+            raise ShapeError("the base install asks for nothing that is routed")
+        uv_edit.add_extra(toml, "pypi", asked)
+        extras, groups = ([extra, "pypi"], []) if extra is not None else (["pypi"], [group or ""])
+        uv_edit.add_conflicts(toml, reread(self.document, toml), extras, groups)
 
     def scope_by_extra(self) -> str:
         """Turn ``marker = "extra == 'X'"`` into ``extra = "X"`` (TP411)."""
@@ -356,12 +410,37 @@ class UvWriter:
             )
             for one in have
         ]
+        self.route_triton(toml, have)
         if not self.routed("torch") and "torch" not in self.names:
             uv_edit.add_constraint(self.shared(toml)[0], "torch>=2")
         for name in names:
             if not uv_edit.sources_of(self.project, name):
                 uv_edit.set_source(toml, name, entries)
         return toml.text
+
+    def route_triton(self, toml: TomlText, have: Sequence[Source]) -> None:
+        """Name the triton that a ROCm or XPU torch requires, and give it the source of torch.
+
+        Raises:
+            ShapeError: torch stands in extras or groups, or comes from several channels.
+        """
+        index = uv_edit.index_named(self.places, have[0].value)
+        channel = (uv_edit.channel_of(index) if index is not None else None) or "cpu"
+        kind = kind_of_label(channel)
+        if kind not in ("rocm", "xpu"):
+            return
+        name = self.triton(channel)
+        named = {one.name for one in self.document.declarations}
+        if " " in name or any(one.package == name for one in self.project.sources):
+            return
+        torch = [one for one in self.document.declarations if one.name == "torch"]
+        if len(have) != 1 or scope_of(have[0]) or any(one.scope for one in torch):
+            raise ShapeError("torch is routed by extra, group or several sources")
+        marker = have[0].marker or ""
+        if name not in named:
+            text = f"{name} ; {marker}" if marker else name
+            toml.append_item(("project", "dependencies"), text_of(text))
+        uv_edit.set_source(toml, name, [uv_edit.source_text(have[0].value, marker=marker)])
 
     def routed(self, name: str) -> bool:
         """True if a package has a source of an index."""
