@@ -117,7 +117,7 @@ def promises(folder: Path) -> Iterator[tuple[str, str, str, dict[str, tuple[str,
             for package, text in packages.items()
             if (match := PROMISE.match(text)) and package in FAMILY
         }
-        if len(found) == len(packages):
+        if found and len(found) == sum(package in FAMILY for package in packages):
             yield group, python, (way or [""])[0], found
 
 
