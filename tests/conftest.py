@@ -34,6 +34,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.fixture(autouse=True)
+def _no_chosen_catalog() -> Iterator[None]:
+    """Forget the catalog that a command line chose: a process usually runs one."""
+    yield
+    store = sys.modules.get("torchpin.catalog.store")
+    if store is not None:
+        store.choose(None)
+
+
 @pytest.fixture(scope="session")
 def stub() -> Iterator[Stub]:
     """A running stub of PyPI and the channels, with all recorded requirements."""
