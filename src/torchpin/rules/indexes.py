@@ -13,7 +13,7 @@ from torchpin.rules.exists import PIP_INDEX
 from torchpin.rules.files import TWO_DEFAULTS, option_at
 from torchpin.rules.model import ERROR, WARNING, Because, Finding, Related
 from torchpin.rules.registry import Rule
-from torchpin.select.channels import holds_token, index_kind, redact
+from torchpin.select.channels import holds_token, index_kind, redact, split_url
 from torchpin.select.model import PlacedIndex
 
 PIP_TRUST = "https://pip.pypa.io/en/stable/cli/pip/#cmdoption-trusted-host"
@@ -338,7 +338,9 @@ class IndexReplacesPypi(Rule):
 
     Fix: ``--extra-index-url`` and labelled pins.
 
-    Evidence: documented behaviour of pip; the list of packages that the channels hold.
+    Evidence: documented behaviour of pip; the list of packages that the channels hold. It is an
+    error for pip where the file asks for a popular package that PyTorch's own index tool does not
+    list: pip finds none and stops.
     """
 
     code = "TP407"
@@ -373,16 +375,57 @@ class IndexReplacesPypi(Rule):
             parts.append(f"{shorten(absent)} cannot come from it")
         if stale:
             parts.append(f"{shorten(stale)} would be an old copy")
+        grounds = [
+            Because("the default index stands for PyPI", PUBLISHED, UV_INDEX)
+            if way.install.root.kind == "pyproject"
+            else Because("--index-url replaces the default index", PUBLISHED, PIP_INDEX)
+        ]
+        unlisted = surely_absent(way, index)
+        if unlisted:
+            from torchpin.rules import channel_names
+
+            parts.append("pip stops")
+            text = f"no channel of download.pytorch.org lists {shorten(unlisted)}"
+            grounds.insert(0, Because(text, PUBLISHED, channel_names.SOURCE))
         yield self.finding(
             index.document,
             index.line.span,
             f"{index_text(index)} replaces PyPI for every package: {'; '.join(parts)}",
-            because=(
-                Because("the default index stands for PyPI", PUBLISHED, UV_INDEX)
-                if way.install.root.kind == "pyproject"
-                else Because("--index-url replaces the default index", PUBLISHED, PIP_INDEX),
-            ),
+            severity=ERROR if unlisted else WARNING,
+            because=grounds,
         )
+
+
+def surely_absent(way: Way, index: PlacedIndex) -> list[str]:
+    """Return the packages for which pip stops: asked for on a target, and on no channel.
+
+    Only where the file itself says ``--index-url`` (which throws away what the command line adds),
+    names PyTorch's own host, and looks at no link page that could hold the package.
+    """
+    from torchpin.rules.channel_names import UNLISTED
+    from torchpin.select.environments import marker_holds
+
+    install = way.install
+    host = (split_url(index.url) or ("", "", ""))[1]
+    if install.client != "pip" or index.option != "--index-url" or install.unread:
+        return []
+    if host != "download.pytorch.org" or any(
+        one.option == "--find-links" for one in install.indexes
+    ):
+        return []
+    asked = [
+        placed.declaration
+        for placed in install.requirements
+        if placed.declaration.name in UNLISTED and placed.declaration.url is None
+    ]
+    targets = [judged_set.target for judged_set in way.sets]
+    return sorted(
+        {
+            one.name
+            for one in asked
+            if any(marker_holds(one.marker, target) is True for target in targets)
+        }
+    )
 
 
 def shorten(names: list[str]) -> str:
