@@ -9,9 +9,9 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 from tools._common import table
 from tools._facts import PLATFORMS
-from tools._pypi import sorted_targets
 from tools._wheels import Read
 
+from torchpin.catalog.kernel_lists import sorted_targets
 from torchpin.catalog.model import Build
 from torchpin.catalog.records import Interned
 from torchpin.evidence import INFERRED, MEASURED

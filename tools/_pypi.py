@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,8 +11,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 from tools._contents import Content
 from tools._facts import Row, Wheel, order_pythons
-from tools._wheels import LINALG, STATED, Read
+from tools._wheels import STATED, Read
 
+from torchpin.catalog.kernel_lists import kernel_lists
 from torchpin.catalog.labels import cuda_of, kind_of_label
 from torchpin.catalog.model import FAMILY, Build, Kernels
 from torchpin.evidence import INFERRED, MEASURED, PUBLISHED
@@ -21,11 +21,6 @@ from torchpin.evidence import INFERRED, MEASURED, PUBLISHED
 KEY = tuple[str, str, str, str, str]
 COMPILED = (*FAMILY, "torchcodec", "torchtext", "xformers")
 """Packages whose label says what they were built for."""
-SEVERAL = ("bitsandbytes", "torchao")
-"""Packages with a library for each CUDA or GPU, of which one is loaded or none: no list stands for
-all of them."""
-BUNDLED = re.compile(r"/(?:lib)?(?:cu(?:dart|blas|fft|rand|solver|sparse)|nvjpeg|npp)[^/]*$")
-"""NVIDIA's libraries inside wheels."""
 
 
 def key_of(build: Build) -> KEY:
@@ -124,76 +119,16 @@ def content_of(read: Read) -> Content:
     return Content(read.package, read.file, read.sha256, specifier, read.version, read.cuda)
 
 
-def sorted_targets(targets: Iterable[str]) -> tuple[str, ...]:
-    """Return targets by their number."""
-    return tuple(sorted(targets, key=lambda text: (int(text.rstrip("af")), text)))
-
-
 def measured_kernels(read: Read) -> tuple[Kernels | None, tuple[tuple[str, Kernels], ...]]:
-    """Return the list that stands for a wheel, and the libraries that hold another one.
-
-    For torch that is what it states; for others what their own libraries hold. A target counts
-    for a library if any of its fatbins holds it, so that what is said to lack is not there at all
-    (the linear algebra of torch is stricter, see ``linear_algebra``).
-    """
-    where = f"PyPI wheel {read.file} sha256:{read.sha256}"
-    if read.states is not None:
-        words = read.states.split()
-        sass = tuple(w.removeprefix("sm_") for w in words if w.startswith("sm_"))
-        ptx = tuple(w.removeprefix("compute_") for w in words if w.startswith("compute_"))
-        main = Kernels(sass, ptx, (), MEASURED, f"{where} ({STATED})") if words else None
-        return main, linear_algebra(read, where)
-    lists = {
-        path: (sorted_targets(sass), sorted_targets(ptx))
-        for path, (_, sass, ptx) in sorted(read.libraries.items())
-        if ".libs/" not in path and not BUNDLED.search(path)
-    }
-    if not lists:
-        return None, ()
-    several = read.package in SEVERAL
-    common = Counter(lists.values()).most_common(1)[0][0]
-    if f"{read.package}/_C.so" in lists and read.package == "xformers":
-        common = lists[f"{read.package}/_C.so"]
-    main = None if several else Kernels(*common, (), MEASURED, f"{where} (.nv_fatbin)")
-    names = Counter(path.rpartition("/")[2] for path in lists)
-    return main, tuple(
-        (short(path, names), Kernels(*found, (), MEASURED, f"{where} (.nv_fatbin of {path})"))
-        for path, found in lists.items()
-        if several or found != common
-    )
-
-
-def short(path: str, names: Mapping[str, int]) -> str:
-    """Return the file name of a library, with its folder where another one has the same."""
-    name = path.rpartition("/")[2]
-    return name if names[name] == 1 else path.partition("/")[2]
-
-
-def linear_algebra(read: Read, where: str) -> tuple[tuple[str, Kernels], ...]:
-    """Return the list of libtorch_cuda_linalg.so: the targets that most fatbins of it hold.
-
-    In most releases every fatbin holds the same; torch 2.15.0 has sm_75 in 1 of 33, which serves
-    nobody, and torch 1.13 leaves sm_70 out of 3 of 190, which few miss.
-    """
-    if LINALG not in read.libraries:
-        return ()
-    library = LINALG.rpartition("/")[2]
-    total, sass, ptx = read.libraries[LINALG]
-    partial = [f"sm_{a} in {n}" for a, n in sass.items() if n != total]
-    source = (
-        f"{where} (.nv_fatbin of {library}: "
-        + (f"{total} fatbins" if total else "no device code")
-        + (f", {', '.join(partial)} of them only" if partial else "")
-        + ")"
-    )
-    lists = Kernels(
-        sorted_targets(a for a, n in sass.items() if 2 * n >= total),
-        sorted_targets(a for a, n in ptx.items() if 2 * n >= total),
+    """Return the list that stands for a wheel, and the libraries that hold another one."""
+    words = (read.states or "").split()
+    stated = (
+        tuple(w.removeprefix("sm_") for w in words if w.startswith("sm_")),
+        tuple(w.removeprefix("compute_") for w in words if w.startswith("compute_")),
         (),
-        MEASURED,
-        source,
     )
-    return ((library, lists),)
+    proof = f"PyPI wheel {read.file} sha256:{read.sha256}"
+    return kernel_lists(read.package, stated, read.libraries, proof, MEASURED, STATED)
 
 
 def read_channel(content: Content, platform: str) -> str:

@@ -12,8 +12,8 @@ What is compared, with the words of the report:
 * ``yanked``: whether all of them are;
 * ``requires-python``, ``requires-torch``: METADATA of the wheel that was read;
 * ``channel``, ``cuda``: its ``version.py``; where that is silent, the CUDA runtime it links;
-* ``kernels`` and ``kernels of NAME``: what torch states, and the targets that every fatbin of a
-  library holds; only where the catalog's list is measured.
+* ``kernels`` and ``kernels of NAME``: what torch states and what libraries hold, by the rule of
+  ``torchpin.catalog.kernel_lists``; only where the catalog's list is measured.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from packaging.version import Version
 
 from torchpin.catalog.bounded import InspectError
 from torchpin.catalog.inspect import ARCH_LIBRARIES
-from torchpin.catalog.inspection import Inspection, Library
+from torchpin.catalog.inspection import Inspection
+from torchpin.catalog.kernel_lists import counts, kernel_lists, sorted_targets
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FAMILY, Build, Kernels
 from torchpin.catalog.refresh.pages import File
@@ -41,8 +42,6 @@ from torchpin.evidence import MEASURED
 
 HOLDS, DIFFERS, UNREAD = "holds", "differs", "unread"
 _NAMED = re.compile(r"([A-Za-z0-9_.+!-]+\.whl) sha256:([0-9a-f]{64})")
-_BUNDLED = re.compile(r"\.libs/|(?:^|/)lib(?:cu|nv|npp)[a-zA-Z]*[.-]")
-"""Libraries of NVIDIA that a wheel brings along: their lists are not those of the package."""
 
 
 ReadWheel = Callable[[str, Callable[[str], bool]], Inspection]
@@ -323,60 +322,38 @@ def channel_of(package: str, read: Inspection) -> str | None:
 
 
 def _compare_kernels(found: _Comparison, build: Build, read: Inspection) -> None:
+    """Compare kernel lists with those that the wheel gives by ``torchpin.catalog.kernel_lists``."""
+    libraries = {
+        one.name: counts(
+            ((part.sass, part.ptx, part.fatbins) for part in one.fatbins.parts), one.fatbins.others
+        )
+        for one in read.libraries
+        if one.layout is not None
+    }
+    stated = None
+    if read.arches is not None:
+        stated = (read.arches.sass, read.arches.ptx, read.arches.gfx)
+    main, beside = kernel_lists(build.package, stated, libraries, "", MEASURED)
     if build.kernels is not None and build.kernels.evidence == MEASURED:
-        wanted = targets(build.kernels)
-        if read.arches is not None:
-            found.compare("kernels", wanted, _targets(read.arches.sass, read.arches.ptx))
-        else:
-            lists = {library.name: common_targets(library) for library in own_libraries(read)}
-            held = (
-                wanted
-                if wanted in lists.values()
-                else "; ".join(f"{name}: {text}" for name, text in lists.items())
-            )
-            found.compare("kernels", wanted, held or "no device code")
+        found.compare(
+            "kernels", targets(build.kernels), targets(main) if main else "no device code"
+        )
+    held = dict(beside)
     for name, kernels in build.libraries:
         if kernels.evidence != MEASURED:
             continue
-        library = next((one for one in read.libraries if f"/{one.name}".endswith(f"/{name}")), None)
-        if library is None:
-            found.compare(f"kernels of {name}", targets(kernels), "no such library")
-        elif library.layout is None:
-            continue  # left out by the short look
+        path = next((path for path in libraries if f"/{path}".endswith(f"/{name}")), None)
+        if name in held:
+            text = targets(held[name])
+        elif path is None:
+            text = "no such library"
         else:
-            found.compare(f"kernels of {name}", targets(kernels), common_targets(library))
-
-
-def own_libraries(read: Inspection) -> tuple[Library, ...]:
-    """Return the libraries with device code that are the package's own."""
-    return tuple(one for one in read.device if not _BUNDLED.search(one.name))
-
-
-def common_targets(library: Library) -> str:
-    """Return the targets that every fatbin of a library holds, in words."""
-    count = library.fatbins.total + library.fatbins.others
-    sass: dict[str, int] = {}
-    ptx: dict[str, int] = {}
-    for part in library.fatbins.parts:
-        for counts, names in ((sass, part.sass), (ptx, part.ptx)):
-            for name in names:
-                counts[name] = counts.get(name, 0) + part.fatbins
-    return _targets(
-        [name for name, held in sass.items() if held == count],
-        [name for name, held in ptx.items() if held == count],
-    )
+            text = "the same as the build"
+        found.compare(f"kernels of {name}", targets(kernels), text)
 
 
 def targets(kernels: Kernels) -> str:
     """Return a kernel list in words: ``sm_80 sm_90 compute_90``."""
-    return _targets(kernels.sass, kernels.ptx)
-
-
-def _targets(sass: Iterable[str], ptx: Iterable[str]) -> str:
-    def order(text: str) -> tuple[int, str]:
-        digits = text.rstrip("af")
-        return int(digits), text[len(digits) :]
-
-    words = [f"sm_{name}" for name in sorted(sass, key=order)]
-    words += [f"compute_{name}" for name in sorted(ptx, key=order)]
-    return " ".join(words) or "none"
+    words = [f"sm_{name}" for name in sorted_targets(kernels.sass)]
+    words += [f"compute_{name}" for name in sorted_targets(kernels.ptx)]
+    return " ".join([*words, *kernels.gfx]) or "none"

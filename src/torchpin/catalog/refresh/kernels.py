@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import Any, NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -13,6 +12,7 @@ from packaging.version import InvalidVersion, Version
 from torchpin.catalog.bounded import Budget, InspectError
 from torchpin.catalog.inspect import ARCH_LIBRARIES, inspect_open, show
 from torchpin.catalog.inspection import Inspection
+from torchpin.catalog.kernel_lists import LINALG, counts, kernel_lists
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FAMILY, Kernels
 from torchpin.catalog.refresh.fetch import Fetcher
@@ -28,10 +28,7 @@ COMPILED = (*FAMILY, "torchcodec", "torchtext")
 WHOLE = 16 * 1024 * 1024
 """A wheel up to so many bytes is read whole where its device code is wanted: then its digest is
 computed, too. A bigger one is known by the digest that its page lists."""
-LINALG = "libtorch_cuda_linalg.so"
 WHEEL_SECONDS = 600.0
-_BUNDLED = re.compile(r"\.libs/|(?:^|/)lib(?:cu|nv|npp)[a-zA-Z]*[.-]")
-"""Libraries of NVIDIA that a wheel brings along: their lists are not those of the package."""
 
 Lists = tuple[tuple[str, ...], tuple[str, ...], int]
 """SASS, PTX, and in how many fatbins just these are held."""
@@ -239,56 +236,11 @@ def kernels_of_reading(
     evidence = MEASURED
     if not reading.sha256:
         proof, evidence = f"{where} wheel {reading.file} (its page lists no digest)", PUBLISHED
-    own = [lib for lib in reading.libraries if not _BUNDLED.search(lib[0])]
-    if package == "torch":
-        main = None
-        if reading.stated is not None and any(reading.stated):
-            library = "torch/lib/libtorch_python.so"
-            if "-win_" in reading.file:
-                library = "torch/lib/torch_python.dll"
-            main = Kernels(*reading.stated, evidence, f"{proof} (arch flags in {library})")
-        beside = [lib for lib in own if lib[0].endswith(f"/{LINALG}")]
-        named = tuple((LINALG, _listed(lib, proof, evidence)) for lib in beside)
-        return main, named if main is not None else ()
-    with_code = [lib for lib in own if lib[1]]
-    if not with_code:
-        return None, ()
-    biggest = max(with_code, key=lambda lib: sum(part[2] for part in lib[1]))
-    main = _listed(biggest, proof, evidence)
-    others = tuple(
-        (name.rpartition("/")[2], lists)
-        for name, lists in ((lib[0], _listed(lib, proof, evidence)) for lib in with_code)
-        if name != biggest[0] and lists[:2] != main[:2]
-    )
-    return main, others
-
-
-def _listed(library: tuple[str, tuple[Lists, ...], int], proof: str, evidence: str) -> Kernels:
-    """Return the targets that every fatbin of a library holds; the source tells of the rest."""
-    path, parts, others = library
-    total = sum(part[2] for part in parts) + others
-
-    def count(at: int) -> dict[str, int]:
-        out: dict[str, int] = {}
-        for part in parts:
-            for arch in part[at]:  # type: ignore[union-attr]
-                out[arch] = out.get(arch, 0) + part[2]
-        return out
-
-    sass, ptx = count(0), count(1)
-    rest = [f"sm_{a} in {n}" for a, n in sorted(sass.items(), key=_number) if n != total]
-    told = f"{total} fatbin{'' if total == 1 else 's'}" if total else "no device code"
-    if rest:
-        told += f", {', '.join(rest)} of them only"
-    return Kernels(
-        tuple(a for a, n in sorted(sass.items(), key=_number) if n == total),
-        tuple(a for a, n in sorted(ptx.items(), key=_number) if n == total),
-        (),
+    return kernel_lists(
+        package,
+        reading.stated,
+        {path: counts(parts, others) for path, parts, others in reading.libraries},
+        proof,
         evidence,
-        f"{proof} (.nv_fatbin of {path.rpartition('/')[2]}: {told})",
+        ARCH_LIBRARIES[1 if "-win_" in reading.file else 0],
     )
-
-
-def _number(item: tuple[str, int]) -> tuple[int, str]:
-    digits = item[0].rstrip("af")
-    return int(digits), item[0][len(digits) :]
