@@ -187,6 +187,7 @@ def channel_builds(
         python_of[file.version].append(file.requires_python)
         for platform in file.platforms:
             tags[file.version, platform].update(file.pythons)
+    of_pypi = {(b.version, b.platform): b for b in table.values() if b.home == "pypi"}
     for row in rows:
         if not row.exists or row.channel in ("pypi", "*"):
             continue
@@ -206,6 +207,12 @@ def channel_builds(
         requires: str | None = None
         if "requires_torch" in raw:
             requires = raw["requires_torch"] or ""
+        twin = of_pypi.get((row.version, row.platform))
+        if twin is not None and twin.requires_torch is not None:
+            unlabelled = derived_label(package, row.version, row.channel, row.platform, raw) == [""]
+            arm = row.platform == "linux-aarch64" and twin.channel == row.channel and unlabelled
+            if arm or (package in UNLABELLED and requires is None):
+                requires = twin.requires_torch  # the same file, or the same METADATA
         tag = [t for t in (raw.get("manylinux") or ()) if "macosx" in t]
         macos = [re.sub(r"macosx_(\d+)_(\d+)_.*", r"\1.\2", t) for t in tag]
         for label in derived_label(package, row.version, row.channel, row.platform, raw):

@@ -59,7 +59,6 @@ def test_search_ends_at_the_repository(tmp_path: Path) -> None:
         ("[tool]\ntorchpin = {}\n", True),
         ("tool.torchpin.policy = 'newest'\n", True),
         ("[project]\ndependencies = ['torchpin']\n", False),
-        ("[tool.torchpins]\n", False),
         ("[tool.torchpin]\nbroken\n", True),  # so that the error is seen
         ("broken torchpin\n", False),
     ],
@@ -213,3 +212,17 @@ def test_every_spelling_of_the_reference_page_is_accepted() -> None:
     assert len(spellings) > 30
     for text in spellings:
         assert find_gpu(text)
+
+
+@pytest.mark.parametrize("name", ["torchpn", "torchpins", "Torchpin", "torch-pin", "trochpin"])
+def test_a_slip_in_the_name_of_the_table_is_told(tmp_path: Path, name: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "x"\n\n[tool.{name}.fleet.a]\n')
+    with pytest.raises(ConfigError, match=r"did you mean \[tool\.torchpin\]") as caught:
+        find_profile(str(tmp_path))
+    assert caught.value.line == 4
+
+
+@pytest.mark.parametrize("name", ["torchx", "torch", "tox", "towncrier", "pytorch", "torchrun"])
+def test_tables_of_other_tools_are_left_alone(tmp_path: Path, name: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[tool.{name}]\na = 1\n")
+    assert find_profile(str(tmp_path)) is None

@@ -74,6 +74,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CHANNEL = re.compile(r"cpu|xpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|pypi|private")
 _CODE = re.compile(r"ALL|TP[0-9]{0,3}")
 _HEADER = rb"(?m)^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*[\"']?torchpin\b"
+_OTHER_TOOL = re.compile(rb"(?m)^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*[\"']?(t[\w-]{5,9})\b", re.I)
+"""Tables of tools whose names may be a slip of ``torchpin``."""
 _T = TypeVar("_T")
 
 
@@ -110,12 +112,35 @@ def find_profile(start: str) -> str | None:
 def _has_table(path: str) -> bool:
     data = _read(path)
     if b"torchpin" not in data:
+        _check_spelling(data, path)
         return False
     try:
         tool = loads(decode(data, path), path).get("tool")
     except ConfigError:  # load_profile reports it, if it is ours at all
         return re.search(_HEADER, data) is not None
-    return isinstance(tool, dict) and "torchpin" in tool
+    found = isinstance(tool, dict) and "torchpin" in tool
+    if not found:
+        _check_spelling(data, path)
+    return found
+
+
+def _check_spelling(data: bytes, path: str) -> None:
+    """Raise for a table whose name is all but ``tool.torchpin``: it would be passed over unseen.
+
+    Raises:
+        ConfigError: ``[tool.torchpn]`` and its like.
+    """
+    for match in _OTHER_TOOL.finditer(data):
+        name = match[1].decode()
+        import difflib
+
+        if difflib.SequenceMatcher(None, name.lower(), "torchpin").ratio() > 0.86:
+            raise ConfigError(
+                f"[tool.{name}] is not a table of torchpin",
+                path=path,
+                line=data.count(b"\n", 0, match.start(1)) + 1,
+                hint="did you mean [tool.torchpin]?",
+            )
 
 
 def _read(path: str) -> bytes:

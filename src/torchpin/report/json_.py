@@ -207,13 +207,20 @@ def _selection(
 
 
 def wheel_tag(selection: Selection) -> str | None:
-    """Return the Python tag of the selected wheel (``cp311``, ``py3``), None if not known."""
+    """Return the Python tag of the selected wheel (``cp311``, ``cp39-abi3``, ``py3``), None if not
+    known.
+    """
     build, python = selection.build, selection.target.python
     if build is None:
         return None
     tags = (*build.pythons, *build.pythons_inferred)
     if python is not None and python.tag in tags:
         return python.tag
+    if python is not None and not python.free_threaded:
+        for tag in tags:
+            stem, _, abi = tag.partition("-")
+            if abi == "abi3" and stem[2:3] == str(python.major) and int(stem[3:]) <= python.minor:
+                return tag
     return next((tag for tag in tags if tag.startswith("py")), None)
 
 

@@ -10,6 +10,7 @@ from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document, line_starts, position
 from torchpin.documents.pins import exact_version
+from torchpin.evidence import PROOF
 from torchpin.fleet.model import Target
 from torchpin.resolve.model import Origin, Outcome, Request, Want
 from torchpin.rules.context import Context, JudgedSet, Way
@@ -172,10 +173,22 @@ def wants_from(
         pin = exact_version(placed.declaration.specifier)
         if pin is None or placed.declaration.name in FAMILY:
             continue
-        needs = context.catalog.pins(placed.declaration.name, pin[0])
+        needs = context.catalog.pins(placed.declaration.name, pin[0]) or accepted(
+            context, placed.declaration.name, pin[0]
+        )
         if needs:
             wants[Want("torch", needs, origin_of(placed))] = None
     return tuple(wants)
+
+
+def accepted(context: Context, package: str, version: str) -> str | None:
+    """Return the torch specifier that all builds of a version agree on; None if they do not tell.
+
+    torchtext, torchdata and others that a plan does not move: it may not break them.
+    """
+    builds = context.catalog.find(package, version=version)
+    told = {build.requires_torch for build in builds if build.evidence in PROOF}
+    return public_specifier(told.pop() or "") or None if len(told) == 1 else None
 
 
 def solve_way(way: Way, context: Context, request: Request, *, soften: bool = False) -> Outcome:

@@ -8,7 +8,7 @@ from packaging.version import Version
 
 from torchpin.catalog.model import Build
 from torchpin.evidence import BOUNDED, INFERRED, ORDER, PROOF, PUBLISHED, weakest
-from torchpin.fleet.model import Target
+from torchpin.fleet.model import Python, Target
 from torchpin.select.asks import Ask
 from torchpin.select.channels import is_channel
 from torchpin.select.environments import wheel_fits
@@ -272,12 +272,21 @@ def _long_before(build: Build, target: Target, facts: Facts) -> bool:
     firsts = [
         version_of(b.version)
         for b in facts.builds(build.package)
-        if python.tag in b.pythons or python.tag in b.pythons_inferred
+        if any(_serves(tag, python) for tag in (*b.pythons, *b.pythons_inferred))
     ]
     if not firsts:
         return True
     first, own = min(firsts), version_of(build.version)
     return (first.major, first.minor) > (own.major, own.minor + 1)
+
+
+def _serves(tag: str, python: Python) -> bool:
+    """Return whether a wheel of a tag is for a Python: its own tag, or an older stable ABI."""
+    if tag == python.tag:
+        return True
+    stem, dash, abi = tag.partition("-")
+    stable = dash and abi == "abi3" and stem[:3] == "cp3" and not python.free_threaded
+    return bool(stable) and python.major == 3 and python.minor >= int(stem[3:])
 
 
 def _proved(build: Build) -> str:
