@@ -213,7 +213,8 @@ class UvWriter:
 
         The plain dependencies stay; sources without a scope go (uv refuses both together).
         """
-        names = self.names
+        unseen = "torch" not in self.names
+        names = ["torch", *self.names] if unseen else self.names
         scoped = self.scoped
         if not scoped:
             self.only_plain_sources(names)
@@ -241,6 +242,9 @@ class UvWriter:
                 entries[source.package].append(written)
         marker = self.kept_marker()
         requirements = self.requirements(toml)
+        if unseen:  # torch, which others ask for, is named: only then a source reaches it
+            major = min(dict(plan.versions)["torch"].partition(".")[0] for plan in plans.values())
+            requirements = [f"torch>={major}", *requirements]
         for channel in plans:
             if channel in project.extras:
                 raise ShapeError(f"there is an extra {channel} already")
