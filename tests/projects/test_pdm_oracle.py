@@ -19,6 +19,8 @@ from tests.projects.project_oracle import ProjectOracle, target_of
 from torchpin.documents.base import Document
 from torchpin.documents.pdm_lock import read_pdm_lock
 from torchpin.documents.pyproject import read_pyproject
+from torchpin.rules.lock_hashes import pdm_hashes
+from torchpin.rules.locks import outside
 from torchpin.select.model import Install, SelectedSet
 from torchpin.select.projects import project_installs
 from torchpin.select.selection import select
@@ -110,6 +112,10 @@ def compare(case: PdmCase, text: str, answer: dict[str, Any], facts: Any, out: C
         stopped = told["code"] != 0
         tail = f"{text}\n{case.runs}\n{told['log'][-600:] if stopped else ''}"
         lock = None if stopped else read_pdm_lock("pdm.lock", told["lock"].encode())
+        if lock is not None:
+            assert lock.lock is not None
+            assert (lock.lock.content_hash or "")[7:] in pdm_hashes(text), text
+            assert not list(outside(document, lock.lock)), text
         for number, (platform, python) in enumerate(places()):
             target = target_of(Where(python, platform, GLIBC, MACOS))
             if not SpecifierSet(python_of(document)).contains(f"{python}.9"):

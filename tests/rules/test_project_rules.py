@@ -12,7 +12,8 @@ from torchpin.fleet.model import Fleet
 from torchpin.fleet.profile import load_profile
 from torchpin.rules.dead_markers import dead_comparisons
 from torchpin.rules.disagree import purpose_of
-from torchpin.rules.locks import poetry_hashes, wanted
+from torchpin.rules.lock_hashes import poetry_hashes
+from torchpin.rules.locks import wanted
 from torchpin.rules.model import ERROR, SAFE, UNSAFE, Finding
 from torchpin.rules.registry import all_rules
 from torchpin.rules.torch_backend import backends

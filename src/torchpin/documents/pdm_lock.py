@@ -76,7 +76,10 @@ def read_pdm_lock(path: str, data: bytes) -> Document:
         manifest=(),
         supported_markers=tuple(dict.fromkeys(places)) if all(places) else (),
         groups=strings(metadata.get("groups")),
-        content_hash=optional(metadata.get("content_hash")),
+        # With ``lock_inputs`` PDM compares these in its place.
+        content_hash=optional(metadata.get("content_hash"))
+        if "lock_inputs" not in metadata
+        else None,
     )
     return document(path, KIND, source, lock)
 

@@ -51,10 +51,11 @@ def _read_override(manifest: Manifest, name: str, view: View) -> None:
     if "://" in written:
         asked = asked._replace(url=written, url_span=view.span)
     else:
-        bare = written[:1].isdigit()
+        bare = written[:1].isdigit() or written == "*"  # PDM stops at "torch==*"
         asked = asked._replace(
-            specifier="" if written == "*" else f"=={written}" if bare else written,
+            specifier=f"=={written}" if bare else written,
             specifier_span=view.span,
+            valid=written != "*",
         )
     manifest.ask(asked, Span(view.key.start, view.span.end), "override")
 

@@ -11,12 +11,14 @@ import re
 from torchpin.catalog.labels import kind_of_label
 from torchpin.documents.base import Document, Edit, Span
 from torchpin.documents.pins import exact_version
+from torchpin.documents.project import ProjectIndex
 from torchpin.documents.pyproject import read_pyproject
 from torchpin.documents.requirement import canonical
 from torchpin.documents.toml_spans import Node
 from torchpin.resolve.model import Plan
 from torchpin.rewrite.parts import versions_for
-from torchpin.rewrite.toml_edit import ShapeError, TomlText, inline, text_of
+from torchpin.rewrite.requirements import CHANNEL_IN_URL
+from torchpin.rewrite.toml_edit import ShapeError, TomlText, inline, quoted, text_of
 from torchpin.rewrite.uv_edit import LINUX, channel_of
 from torchpin.select.channels import channel_url
 
@@ -81,7 +83,8 @@ def ensure_source(toml: TomlText, document: Document, channel: str) -> str:
     name = f"pytorch-{channel}".replace(".", "-")
     while name in taken:
         name += "-torchpin"
-    url = text_of(channel_url(channel))
+    own = [index for index in document.project.indexes if index.tool == "poetry"]
+    url = text_of(beside(own, channel))
     node = toml.spans.find(*POETRY, "source")
     if node is not None and node.kind == "array":
         item = f'{{ name = "{name}", url = {url}, priority = "explicit" }}'
@@ -90,6 +93,16 @@ def ensure_source(toml: TomlText, document: Document, channel: str) -> str:
     entries = {"name": text_of(name), "url": url, "priority": text_of("explicit")}
     toml.append_table(entries, (*POETRY, "source"))
     return name
+
+
+def beside(indexes: list[ProjectIndex], channel: str) -> str:
+    """Return the URL of a channel: on the mirror of the others, else on PyTorch's own host."""
+    for index in indexes:
+        if channel_of(index) is not None:
+            url, count = CHANNEL_IN_URL.subn(rf"\g<1>{channel}", index.url, count=1)
+            if count:
+                return url
+    return channel_url(channel)
 
 
 def set_source(toml: TomlText, document: Document, package: str, source: str, marker: str) -> None:
@@ -157,6 +170,9 @@ def set_one(toml: TomlText, path: tuple[str, ...], node: Node, source: str, mark
         else:
             toml.set_key(path, "source", text_of(source))
         return
+    if "source" not in have and node.kind == "table":
+        split_table(toml, path, node, source, marker)
+        return
     if "source" in have or node.kind != "inline" or node.inner is None:
         raise ShapeError(f"{path[-1]} cannot be split into two entries")
     inside = toml.text[node.inner.start : node.inner.end].strip().rstrip(",").rstrip()
@@ -165,6 +181,42 @@ def set_one(toml: TomlText, path: tuple[str, ...], node: Node, source: str, mark
     one = f"{{ {inside}, source = {text_of(source)}, markers = {text_of(marker)} }}"
     rest = f"{{ {inside}, markers = {text_of(opposite(marker))} }}"
     toml.apply([Edit(Span(node.start, node.end), two_entries(toml, one, rest))])
+
+
+def split_table(
+    toml: TomlText, path: tuple[str, ...], node: Node, source: str, marker: str
+) -> None:
+    """Turn ``[tool.poetry.dependencies.torch]`` into two entries of the table that it belongs to.
+
+    Raises:
+        ShapeError: it holds comments, tables, or values over several lines, or is not written as
+            one table.
+    """
+    name = path[-1]
+    headers = [one for one in toml.spans.headers if one.path[: len(path)] == path]
+    if len(headers) != 1 or headers[0].array:
+        raise ShapeError(f"{name} is not one table")
+    header = headers[0]
+    start = max(toml.text.rfind("\n", 0, header.span.start) + 1, 0)
+    body = toml.text[header.span.end : header.body_end]
+    children = list((node.entries or {}).items())
+    parts = []
+    for key, child in children:
+        text = toml.text[child.start : child.end]
+        if child.kind in ("table", "tables") or "\n" in text or child.start < header.span.end:
+            raise ShapeError(f"{name} has a value that does not go into a line")
+        parts.append(f"{quoted(key)} = {text}")
+        body = body.replace(text, "", 1)
+    if "#" in body or not parts:
+        raise ShapeError(f"{name} has comments of its own")
+    end = header.body_end
+    blank = re.compile(r"(?:[ \t]*\r?\n)?").match(toml.text, end)
+    end = blank.end() if blank is not None else end
+    toml.apply([Edit(Span(start, end), "")])
+    inside = ", ".join(parts)
+    one = f"{{ {inside}, source = {text_of(source)}, markers = {text_of(marker)} }}"
+    rest = f"{{ {inside}, markers = {text_of(opposite(marker))} }}"
+    toml.set_key(path[:-1], name, two_entries(toml, one, rest))
 
 
 def two_entries(toml: TomlText, one: str, rest: str) -> str:

@@ -244,8 +244,8 @@ class ProjectFix:
         """Yield ways to write the outcome, the one nearest to the file first."""
         if outcome.unserved:
             return
-        if self.proof.client == "poetry":
-            yield from self.poetry_drafts(outcome)
+        if self.proof.client in ("poetry", "pdm"):
+            yield from self.routed(outcome)
         elif self.proof.client == "uv":
             parts = outcome.alternative or (outcome.plans if len(outcome.plans) > 1 else ())
             kinds = [part for part in parts if any(one.group.gpus for one in part.targets)]
@@ -370,13 +370,14 @@ class ProjectFix:
                     return plan
         return None
 
-    def poetry_drafts(self, outcome: Outcome) -> Iterator[tuple[Draft, str]]:
-        """Yield the way to write one plan for all into a Poetry project (F4)."""
-        from torchpin.rewrite.poetry_edit import route
+    def routed(self, outcome: Outcome) -> Iterator[tuple[Draft, str]]:
+        """Yield the way to write one plan for all into a project of Poetry (F4) or PDM."""
+        from torchpin.rewrite import pdm_edit, poetry_edit
 
         if len(outcome.plans) != 1:
             return
         plan = outcome.plans[0]
+        route = poetry_edit.route if self.proof.client == "poetry" else pdm_edit.route
         text = written(lambda: route(self.document, plan, self.declared()))
         if text is not None:
             where = f", by explicit sources of {plan.channel}" if plan.home == "channel" else ""

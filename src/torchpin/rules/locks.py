@@ -72,7 +72,7 @@ class LockOutOfDate(LockRule):
 
     Fix: make the lock anew: ``uv lock``, ``poetry lock``, ``pdm lock``.
 
-    Evidence: real uv and Poetry, tried with each such change.
+    Evidence: real uv, Poetry and PDM, tried with each such change and on fresh locks.
     """
 
     code = "TP503"
@@ -94,9 +94,9 @@ class LockOutOfDate(LockRule):
             for package, span, text in self.uv(root, project, document, lock, way, context):
                 told.add(package)
                 yield self.stale(root, span, text, document, lock, package or None)
-        elif lock.tool == "poetry" and lock.content_hash is not None:
-            fresh = poetry_hashes(root.text)
-            if fresh and lock.content_hash not in fresh:
+        elif lock.tool in ("poetry", "pdm") and lock.content_hash is not None:
+            fresh, recorded = hashes_of(root, lock)
+            if fresh and recorded and recorded not in fresh:
                 at = document.text.find(lock.content_hash)
                 span = Span(max(at, 0), max(at, 0) + len(lock.content_hash))
                 text = "pyproject.toml has changed since this lock was made"
@@ -169,7 +169,12 @@ class LockOutOfDate(LockRule):
             if one.scope in ("constraint", "override") and lock.members:
                 continue  # of the workspace's root alone
             have = {spec for name, scope, spec in recorded if (name, scope) == at(one)}
-            if wanted(one.specifier) in have:
+            spec = wanted(one.specifier)
+            if spec in have or any(alike(spec, other) for other in have):
+                limits = one.scope in ("constraint", "override")  # uv looks at no extras there
+                text = "" if limits else changed(root, project, lock, own, one)
+                if text:
+                    yield one.name, one.span, text
                 continue
             asks = f"{one.name}{one.specifier}"
             if not have:
@@ -229,6 +234,40 @@ class LockOutOfDate(LockRule):
                 yield package, span, f"it was made with {told or 'no source for ' + package}"
 
 
+def changed(root: Document, project: Project, lock: Lock, own: str, one: Declaration) -> str:
+    """Return how markers and extras of a declaration differ from what ``uv.lock`` recorded."""
+    from torchpin.rules.lock_markers import marker_change
+
+    spec = wanted(one.specifier)
+    same = [
+        other
+        for other in root.declarations
+        if at(other) == at(one) and alike(wanted(other.specifier), spec) and comparable(other)
+    ]
+    recorded = [
+        other
+        for other in lock.manifest
+        if (other.package, scope_of(other.extra, other.group, other.kind)) == at(one)
+        and alike(wanted(other.specifier), spec)
+        and (other.by == own or other.kind)
+    ]
+    if any(d.url is not None for d in same) or any(r.url is not None for r in recorded):
+        return ""
+    return marker_change(project, one, same, recorded)
+
+
+def hashes_of(root: Document, lock: Lock) -> tuple[tuple[str, ...], str]:
+    """Return the digests that the manifest may have, and the one that the lock recorded."""
+    from torchpin.rules.lock_hashes import pdm_hashes, poetry_hashes
+
+    recorded = lock.content_hash or ""
+    if lock.tool == "poetry":
+        return poetry_hashes(root.text), recorded
+    algorithm, _, digest = recorded.partition(":")
+    known = algorithm == "sha256" and lock.version.startswith("4.5")
+    return (pdm_hashes(root.text), digest) if known else ((), "")
+
+
 def source_span(root: Document, project: Project, package: str) -> Span | None:
     """Return the first source of a package, else its first declaration."""
     sources = [one.span for one in project.sources if one.package == package]
@@ -278,6 +317,33 @@ def wanted(specifier: str) -> SpecifierSet | str:
         return specifier
 
 
+def alike(one: SpecifierSet | str, other: SpecifierSet | str) -> bool:
+    """Return whether two specifiers admit the same versions: uv leaves out what changes nothing.
+
+    They are tried at, just below and just above each version that they name.
+    """
+    if isinstance(one, str) or isinstance(other, str) or one == other:
+        return one == other
+    bases = {part.version.removesuffix(".*").partition("+")[0] for part in (*one, *other)}
+    tries = {"0", "99999"} | {
+        f"{base}{ending}" for base in bases for ending in ("", ".1", ".dev0", ".post1", ".99999")
+    }
+    return all(
+        one.contains(text, prereleases=True) == other.contains(text, prereleases=True)
+        for text in filter(_is_version, tries)
+    )
+
+
+def _is_version(text: str) -> bool:
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
 def pythons(specifier: str | None) -> tuple[bool, ...] | None:
     """Return which minor versions of Python 3 a ``requires-python`` admits; None if unreadable."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -313,8 +379,17 @@ def outside(root: Document, lock: Lock) -> Iterator[tuple[Declaration, LockedPac
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
     from packaging.version import InvalidVersion, Version
 
+    from torchpin.rules.lock_markers import can_hold
+
+    overridden = {one.name for one in root.declarations if one.scope == "override"}
+    locked_groups = {canonical(name) for name in lock.groups} if lock.tool == "pdm" else None
     for one in root.declarations:
         kind = one.scope.partition(":")[0]
+        if one.name in overridden or (root.project and not can_hold(root.project, one)):
+            continue
+        group = canonical(one.scope.partition(":")[2]) or "default"
+        if locked_groups and group not in locked_groups:
+            continue  # PDM locks an extra only if it is told to
         if one.name not in WATCHED or one.url is not None or not one.valid or one.from_variable:
             continue
         if kind not in ("", "extra", "group"):
@@ -327,52 +402,6 @@ def outside(root: Document, lock: Lock) -> Iterator[tuple[Declaration, LockedPac
             continue
         if versions and not any(parsed.contains(v, prereleases=True) for _, v in versions):
             yield one, versions[-1][0], str(versions[-1][1])
-
-
-def poetry_hashes(text: str) -> tuple[str, ...]:
-    """Return the digests that releases of Poetry give a ``pyproject.toml``; empty if unknown.
-
-    SHA-256 over the JSON of ``[project]``'s Python, dependencies and extras, the dependency groups
-    (since Poetry 2.3), and the dependencies, sources, extras and groups of ``[tool.poetry]``; where
-    the first two are empty the last stands alone, with null for missing keys.
-    Source: ``poetry/packages/locker.py``, compared with the lock of Poetry 2.5.
-    """
-    from torchpin.documents.toml_view import read_toml
-
-    read = read_toml(text.encode("utf-8"))
-    if read.problem is not None:
-        return ()
-    data = read.data
-    project = data.get("project", {})
-    poetry = data.get("tool", {}).get("poetry", {})
-    keys = ("requires-python", "dependencies", "optional-dependencies")
-    standard = {key: project[key] for key in keys if project.get(key) is not None}
-    groups = data.get("dependency-groups", {})
-    found = [_digest(standard, groups, poetry), _digest(standard, {}, poetry)]
-    return tuple(dict.fromkeys(one for one in found if one is not None))
-
-
-def _digest(
-    standard: dict[str, object], groups: dict[str, object], poetry: dict[str, object]
-) -> str | None:
-    import hashlib
-    import json
-
-    own: dict[str, object] = {}
-    for key in ("dependencies", "source", "extras", "dev-dependencies", "group"):
-        if poetry.get(key) is not None or (key != "group" and not standard and not groups):
-            own[key] = poetry.get(key)
-    content: dict[str, object] = {}
-    if standard:
-        content["project"] = standard
-    if groups:
-        content["dependency-groups"] = groups
-    content = {**content, "tool": {"poetry": own}} if content else own
-    try:
-        text = json.dumps(content, sort_keys=True)
-    except TypeError:  # a date: Poetry stops at it
-        return None
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class LockFromOtherIndex(LockRule):
@@ -417,6 +446,8 @@ class LockFromOtherIndex(LockRule):
                 continue
             kind = index_kind(package.source, private)
             place = place_of(kind.kind, kind.channel)
+            if lock.tool == "pdm":  # it records files, and no index
+                place = channel_of_files(package)
             routed = routes_of(root, project, way, context, package.name)
             if routed is None or place is None:
                 continue
@@ -443,6 +474,17 @@ class LockFromOtherIndex(LockRule):
                 ),
                 related=related_sources(root, project, package.name),
             )
+
+
+def channel_of_files(package: LockedPackage) -> str | None:
+    """Return the channel whose label the files of a package carry; None for several or none."""
+    from torchpin.select.channels import is_channel
+    from torchpin.select.wheels import wheel_name
+
+    names = [wheel_name(wheel.filename) for wheel in package.wheels]
+    labels = {name.label for name in names if name is not None}
+    one = next(iter(labels), "")
+    return one if len(labels) == 1 and is_channel(one) else None
 
 
 def place_of(kind: str, channel: str | None) -> str | None:

@@ -281,6 +281,9 @@ def _item_text(item: ConflictItem) -> str:
 
 # -- Poetry, PDM, pylock.toml
 
+EMPTY = "<empty>"
+"""The marker that Poetry writes for what applies nowhere."""
+
 
 def _flat(lock: Lock, install: Install, holds: _Holds) -> Walk:
     extras = [canonical(extra) for extra in install.extras]
@@ -334,9 +337,10 @@ def _poetry(
         if not mine:
             return False
         if package.group_markers:
-            own = dict(package.group_markers)
+            own = {g: m for g, m in package.group_markers if m != EMPTY}
+            mine = [g for g in mine if g in own or g not in dict(package.group_markers)]
             return _any([holds(own.get(group), active) for group in mine])
-    answer = _all([holds(marker, active) for marker in package.markers])
+    answer = _all([marker != EMPTY and holds(marker, active) for marker in package.markers])
     if answer is False:
         return False
     if package.optional and not any("extra" in marker for marker in package.markers):
