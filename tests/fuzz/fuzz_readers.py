@@ -13,11 +13,14 @@ import atheris
 
 with atheris.instrument_imports(include=["torchpin"]):
     from torchpin.documents.base import Document
+    from torchpin.documents.dockerfile import read_dockerfile
+    from torchpin.documents.makefile import read_justfile, read_makefile
     from torchpin.documents.pdm_lock import read_pdm_lock
     from torchpin.documents.poetry_lock import read_poetry_lock
     from torchpin.documents.pylock import read_pylock
     from torchpin.documents.pyproject import read_pyproject, read_uv_toml
     from torchpin.documents.requirements import read_requirements
+    from torchpin.documents.scripts import read_shell
     from torchpin.documents.suppressions import suppressions
     from torchpin.documents.uv_lock import read_uv_lock
 
@@ -29,6 +32,10 @@ READERS: dict[str, Callable[[str, bytes], Document]] = {
     "poetry.lock": read_poetry_lock,
     "pdm.lock": read_pdm_lock,
     "pylock.toml": read_pylock,
+    "Dockerfile": read_dockerfile,
+    "Makefile": read_makefile,
+    "justfile": read_justfile,
+    "install.sh": read_shell,
 }
 NAMES = sorted(READERS)
 
@@ -40,7 +47,8 @@ def one(data: bytes) -> None:
     name = NAMES[data[0] % len(NAMES)]
     document = READERS[name](name, data[1:])
     size = len(document.text)
-    for declaration in document.declarations:
+    inner = [part.document for part in document.parts]
+    for declaration in (one for each in (document, *inner) for one in each.declarations):
         assert 0 <= declaration.span.start <= declaration.span.end <= size, name
         if declaration.specifier_span is not None:
             assert declaration.specifier_span.end <= size, name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from torchpin.documents.atoms import Atom, Source, Word, cut, span_of, text_of
@@ -28,6 +29,7 @@ from torchpin.documents.installers import (
     UV,
     UV_ADD,
     UV_RUN,
+    UV_TOOL,
     Grammar,
 )
 from torchpin.documents.parts import Image, Part, part_of, pieces
@@ -360,7 +362,7 @@ class Reader:
                 why = "uv add follows the indexes of the script's own block, too"
             self.add(command, parsed, "uv", environment="+", why=why)
         elif action == "tool" and second == "install":
-            parsed = parse(words, UV, at + 2)
+            parsed = parse(words, UV_TOOL, at + 2)
             self.add(command, _with(parsed), "uv", environment="+")
         elif action == "tool" and second == "run":
             self.uv_run(command, at + 2, tool=True)
@@ -461,7 +463,12 @@ class Reader:
         part = part_of(
             setting.file, usable, name=name, span=span, syntax=setting.syntax, client=client
         )
+        broken = {line.line_span for word, line in lines if _in_pieces(word.atoms)}
         document = part.document._replace(
+            declarations=tuple(
+                one._replace(from_variable=True) if one.line_span in broken else one
+                for one in part.document.declarations
+            ),
             indexes=writer.indexes(),
             includes=tuple(writer.includes),
             options=tuple(writer.options),
@@ -623,7 +630,7 @@ class _Writer:
             whole,
             place,
             whole,
-            any(not atom.plain for atom in url),
+            any(not atom.plain for atom in url) or _in_pieces(url),
         )
         self.lines.append((rank, line))
 
@@ -699,6 +706,11 @@ def _requirements_of(value: Word) -> Iterator[Word]:
 
 def _places(atoms: Word) -> list[tuple[str, int, int, bool]]:
     return [(atom.value, atom.start, atom.end, atom.plain) for atom in atoms]
+
+
+def _in_pieces(atoms: Word) -> bool:
+    """True if quotes or backslashes stand inside a word: its text is not one stretch."""
+    return any(one.end != other.start for one, other in pairwise(atoms))
 
 
 def _requirement(word: Text) -> bool:

@@ -26,6 +26,8 @@ _FLAG = re.compile(r"--[A-Za-z-]+(?:=(\"[^\"]*\"|\S+))?\s+")
 _HEREDOC = re.compile(r"(?<![0-9<])<<(-?)([\"']?)([A-Za-z_][A-Za-z0-9_]*)\2(?![<])")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\})")
 _AS = re.compile(r"\s+as\s+(\S+)\s*$", re.IGNORECASE)
+_LONGEST = 300
+"""Atoms of one value: one that is made of itself grows without end."""
 _MANY = 5_000
 """Instructions of one file that are followed."""
 
@@ -263,7 +265,7 @@ class _Builder:
             if operator.endswith("+"):
                 if is_set:
                     found += cut(word, match.start(4), match.end(4))
-            elif is_set and value is not None:
+            elif is_set and value is not None and len(value) <= _LONGEST >= len(found):
                 found += [atom.used_at(*span, name) for atom in value]
             elif operator.endswith("-"):
                 inner = self.substituted(cut(word, match.start(4), match.end(4)), scope)

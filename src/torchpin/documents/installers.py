@@ -21,7 +21,6 @@ PIP_VALUES = frozenset(
         *("--default-timeout", "--exists-action", "--trusted-host", "--cert", "--client-cert"),
         *("--cache-dir", "--use-feature", "--use-deprecated", "--resume-retries"),
         *("--global-option", "--install-option", "--build-option", "--build", "--build-dir"),
-        *("--extra-index-urls",),
     )
 )
 PIP_SHORT = {
@@ -80,9 +79,12 @@ UV_SHORT = {
     "p": "--python",
     "w": "--with",
 }
-UV_ADD_SHORT = {**UV_SHORT, "m": "--marker"}
-UV_RUN_SHORT = {**UV_SHORT, "m": "--module"}
-UV_RUN_VALUES = UV_VALUES - {"--script"}
+UV_PROJECT_VALUES = UV_VALUES - {"--no-binary", "--editable"}
+"""Of the commands outside ``uv pip``: they name packages by ``--no-binary-package``."""
+UV_PROJECT_SHORT = {letter: name for letter, name in UV_SHORT.items() if letter != "e"}
+UV_ADD_SHORT = {**UV_PROJECT_SHORT, "m": "--marker"}
+UV_RUN_SHORT = {**UV_PROJECT_SHORT, "m": "--module"}
+UV_RUN_VALUES = UV_PROJECT_VALUES - {"--script"}
 PIPX_VALUES = frozenset(
     (
         *("--suffix", "--python", "--preinstall", "--index-url", "--pip-args", "--spec"),
@@ -107,7 +109,8 @@ class Grammar(NamedTuple):
 
 PIP = Grammar(PIP_VALUES, PIP_SHORT, PIP_FLAGS)
 UV = Grammar(UV_VALUES, UV_SHORT)
-UV_ADD = Grammar(UV_VALUES, UV_ADD_SHORT)
+UV_ADD = Grammar(UV_PROJECT_VALUES, UV_ADD_SHORT)
+UV_TOOL = Grammar(UV_PROJECT_VALUES, UV_PROJECT_SHORT)
 UV_RUN = Grammar(UV_RUN_VALUES, UV_RUN_SHORT, stops=True)
 PIPX = Grammar(PIPX_VALUES, PIPX_SHORT)
 PIPX_RUN = Grammar(PIPX_VALUES, PIPX_SHORT, stops=True)

@@ -25,7 +25,7 @@ _EXPORT = re.compile(r"export\s+((?:[A-Za-z_]\w*\s*)+)$")
 _RULE = re.compile(r"(?P<targets>[^\s:=#][^:=#]*?)\s*&?::?(?!=)(?P<rest>.*)", re.DOTALL)
 _CONDITION = re.compile(r"\s*(ifeq|ifneq|ifdef|ifndef)\b")
 _JUST_ASSIGN = re.compile(r"(?P<export>export\s+)?(?P<name>[A-Za-z_][\w-]*)\s*:=\s*")
-_JUST_RECIPE = re.compile(r"@?(?P<name>[A-Za-z_][\w-]*)(?P<args>[^:=]*(?:=[^:]*)*):(?!=)")
+_JUST_RECIPE = re.compile(r"@?(?P<name>[A-Za-z_][\w-]*)(?P<args>[^:]*):(?!=)")
 _JUST_ARG = re.compile(r"[$+*]*([A-Za-z_][\w-]*)\s*=\s*(?:\"([^\"\\]*)\"|'([^']*)')")
 _JUST_TEXT = re.compile(r"\"([^\"\\]*)\"|'([^']*)'")
 _JUST_DEFAULT = re.compile(
@@ -33,8 +33,8 @@ _JUST_DEFAULT = re.compile(
 )
 _JUST_USE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 _DEEPEST = 12
-_LONGEST = 20_000
-"""Characters that a recipe line may grow to."""
+_LONGEST = 2_000
+"""Atoms that a value may grow to."""
 
 
 class _Line(NamedTuple):
@@ -99,7 +99,7 @@ class _Makefile:
         word = source.cut(lead.end() if lead is not None else 0, len(source.text))
         own = self.own.get(target, {})
         expanded = self.expanded(word, {**self.variables, **own}, 0, recipe=True)
-        if sum(len(atom.value) for atom in expanded) > _LONGEST:
+        if len(expanded) > _LONGEST:
             return
         environ = {
             name: self.expanded(value, self.variables, 0)

@@ -20,11 +20,17 @@ if TYPE_CHECKING:
 LARGEST = 512 * 1024
 """Characters of a script; a longer one carries data."""
 _DEEPEST = 60
+_LONGEST = 300
+"""Atoms of one word or value."""
 _MANY = 20_000
 """Nodes with commands that are looked at in one script."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 _OPERATOR = re.compile(r":?[-=+?]")
 _REPLACE = re.compile(r"(//?)([A-Za-z0-9._-]+)/?([A-Za-z0-9._-]*)$")
+_SPECIAL = re.compile(r"['\"\\$`]")
+_IN_QUOTES = re.compile(r"[\\$`]")
+_JOINED = re.compile(r"(?<=[^\s\\;&|])\\\n(?=[^\s#])")
+"""A word that goes on in the next line, which the grammar takes for two."""
 _TESTS = frozenset(("[", "[[", "test", "command", "which", "type", "grep", "hash", "nvidia-smi"))
 
 _parser: Parser | None = None
@@ -104,6 +110,8 @@ def read_script(
     if len(source.text) > LARGEST:
         return
     shell = shell if shell is not None else Shell()
+    if _JOINED.search(source.text) is not None:
+        source = _joined(source)
     shell.start(source, environ or {})
     # One byte a character, so that offsets agree; the values are cut from the text itself.
     tree = parser().parse(source.text.encode("ascii", "replace"))
@@ -324,18 +332,20 @@ class Shell:
         """Yield one simple command."""
         words: list[Text] = []
         own: dict[str, Word] = {}
-        for child in node.named_children:
-            if child.type == "variable_assignment":
+        stretches: list[tuple[int, int]] = []
+        for child in node.children:
+            if child.type == "variable_assignment" and not stretches:
                 name, values = self.value_of(child)
                 if name and values:
                     own[name] = values[0]
-            elif child.type == "command_name":
-                for inner in child.named_children:
-                    words += self.words(inner)
-            elif child.type in ("file_redirect", "herestring_redirect"):
+            elif child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
                 words += self.behind(child)
             elif child.type != "comment":
-                words += self.words(child)
+                begin, end = child.start_byte, child.end_byte
+                if stretches and stretches[-1][1] == begin:  # the grammar cuts some words in two
+                    begin = stretches.pop()[0]
+                stretches.append((begin, end))
+        words = [one for stretch in stretches for one in self.words_at(*stretch)] + words
         if not words:
             return
         environ = {
@@ -405,175 +415,175 @@ class Shell:
             return text, ((),)
         if value.type == "array":
             return text, [one.atoms for child in value.named_children for one in self.words(child)]
-        return text, (self.atoms(value, 0),)
+        found = self.lexed(value.start_byte, max(value.end_byte, node.end_byte), 0)
+        return text, (tuple(atom for atom, _ in found),)
 
     # -- words
 
     def words(self, node: Node) -> list[Text]:
-        """Return the words that one argument becomes: variables without quotes may be several."""
-        span = self.source.span(node.start_byte, node.end_byte)
-        listed = self.array_use(node)
-        if listed is not None:
+        """Return the words that one argument becomes."""
+        return self.words_at(node.start_byte, node.end_byte)
+
+    def words_at(self, start: int, end: int) -> list[Text]:
+        """Return the words that a stretch without bare blanks becomes: variables without quotes
+        may be several, an array is one an element."""
+        span = self.source.span(start, end)
+        text = self.text[start:end]
+        listed = re.fullmatch(r"\"?\$\{([A-Za-z_]\w*)\[[@*]\]\}\"?", text)
+        if listed is not None and listed[1] in self.variables:
             return [
                 Text(tuple(atom.used_at(*span, atom.name) for atom in word), span)
-                for word in listed
+                for word in self.variables[listed[1]].words
             ]
-        atoms = self.atoms(node, 0)
-        bare = {"simple_expansion", "expansion"}
-        splits = node.type in bare or (
-            node.type == "concatenation" and any(one.type in bare for one in node.named_children)
-        )
-        if node.type == "concatenation":
-            braced = self.braces(node)
+        if "{" in text and "," in text and "$" not in text:
+            braced = self.braces(start, end, span)
             if braced is not None:
                 return [Text(word, span) for word in braced]
-        if not splits or not any(char.isspace() for char in text_of(atoms)):
-            return [Text(atoms, span)]
-        return [Text(word, span) for word in _split(atoms)]
+        found = self.lexed(start, end, 0)
+        if not any(char.isspace() for atom, loose in found if loose for char in atom.value):
+            return [Text(tuple(atom for atom, _ in found), span)]
+        return [Text(word, span) for word in _split(found)]
 
-    def array_use(self, node: Node) -> tuple[Word, ...] | None:
-        """Return the words of ``"${name[@]}"``; None for anything else."""
-        text = self.text[node.start_byte : node.end_byte]
-        match = re.fullmatch(r"\"?\$\{([A-Za-z_]\w*)\[[@*]\]\}\"?", text)
+    def braces(self, start: int, end: int, span: Span) -> list[Word] | None:
+        """Return the words of ``torch{vision,audio}``; None if there are no such braces."""
+        match = re.fullmatch(
+            r"([^{}'\"\\`]*)\{([^{}'\"\\`]*,[^{}'\"\\`]*)\}([^{}'\"\\`]*)", self.text[start:end]
+        )
         if match is None:
             return None
-        variable = self.variables.get(match[1])
-        return variable.words if variable is not None else None
+        # The parts around the braces stand for several words: none of them is edited.
+        return [
+            (Atom(f"{match[1]}{piece}{match[3]}", span.start, span.end, False),)
+            for piece in match[2].split(",")
+        ]
 
-    def braces(self, node: Node) -> list[Word] | None:
-        """Return the words of ``torch{vision,audio}``; None if there are no braces."""
-        parts = node.children
-        texts = [self.text[one.start_byte : one.end_byte] for one in parts]
-        if "{" not in texts or "}" not in texts:
-            return None
-        first, last = texts.index("{"), len(texts) - 1 - texts[::-1].index("}")
-        inner = self.text[parts[first].end_byte : parts[last].start_byte]
-        if "," not in inner or re.search(r"[{}$'\"\\]", inner) or last <= first:
-            return None
-        head = [atom for one in parts[:first] for atom in self.atoms(one, 1)]
-        tail = [atom for one in parts[last + 1 :] for atom in self.atoms(one, 1)]
-        span = self.source.span(node.start_byte, node.end_byte)
-        found: list[Word] = []
-        at = parts[first].end_byte
-        for piece in inner.split(","):
-            cut = self.source.cut(at, at + len(piece))
-            # The parts around the braces stand for several words: none of them is edited.
-            found.append(
-                tuple(
-                    atom._replace(plain=False, home=None, start=span.start, end=span.end)
-                    for atom in (*head, *cut, *tail)
-                )
-            )
-            at += len(piece) + 1
+    def lexed(self, start: int, end: int, depth: int) -> list[tuple[Atom, bool]]:
+        """Return the value of a stretch as atoms, each with whether blanks in it split words.
+
+        Source: https://www.gnu.org/software/bash/manual/html_node/Quoting.html and the pages
+        behind it.
+        """
+        text = self.text
+        found: list[tuple[Atom, bool]] = []
+        at = start
+        while at < end:
+            if len(found) > _LONGEST:  # values that are made of themselves grow without end
+                return [(self.stand_in("value", start, end), False)]
+            char = text[at]
+            if char == "'":
+                close = text.find("'", at + 1, end)
+                close = close if close >= 0 else end
+                found += [(atom, False) for atom in self.source.cut(at + 1, close)]
+                at = close + 1
+            elif char == '"':
+                close = _closing_quote(text, at, end)
+                found += [(atom, False) for atom in self.quoted(at + 1, close, depth)]
+                at = close + 1
+            elif char == "\\":
+                if at + 1 < end and text[at + 1] != "\n":
+                    found += [(atom, False) for atom in self.source.cut(at + 1, at + 2)]
+                at += 2
+            elif char in "$`":
+                value, at = self.dollar(at, end, depth)
+                found += [(atom, True) for atom in value]
+            else:
+                stop = _SPECIAL.search(text, at, end)
+                begin, at = at, stop.start() if stop is not None else end
+                found += [(atom, False) for atom in self.source.cut(begin, at)]
         return found
 
-    def atoms(self, node: Node, depth: int) -> Word:
-        """Return the value of a node as atoms."""
-        if depth > _DEEPEST:
-            return (self.stand_in("nested", node),)
-        start, end = node.start_byte, node.end_byte
-        kind = node.type
-        if kind in (
-            "word",
-            "number",
-            "string_content",
-            "variable_name",
-            "regex",
-            "extglob_pattern",
-        ):
-            if kind == "number" and node.named_children:
-                return (self.stand_in("number", node),)
-            return self.unescaped(start, end, quoted=kind == "string_content")
-        if kind == "raw_string":
-            return self.source.cut(start + 1, end - 1)
-        if kind == "string":
-            return self.between(node, start + 1, end - 1, depth, quoted=True)
-        if kind in ("concatenation", "command_name"):
-            return self.between(node, start, end, depth, quoted=False)
-        if kind == "simple_expansion":
-            return self.variable(self.text[start + 1 : end], node)
-        if kind == "expansion":
-            return self.expansion(node, depth)
-        if kind == "translated_string":
-            return self.between(node, start + 2, end - 1, depth, quoted=True)
-        if not node.is_named:
-            return self.source.cut(start, end)
-        return (self.stand_in(self.text[start:end][:20] if kind == "ERROR" else kind, node),)
-
-    def between(self, node: Node, start: int, end: int, depth: int, *, quoted: bool) -> Word:
-        """Return the atoms of a node's children, and of the text between them."""
+    def quoted(self, start: int, end: int, depth: int) -> Word:
+        """Return the value of what stands in double quotes."""
+        text = self.text
         found: list[Atom] = []
         at = start
-        for child in node.children:
-            if child.start_byte < at or child.end_byte > end:
-                continue
-            if child.start_byte > at:
-                found += self.unescaped(at, child.start_byte, quoted=quoted)
-            found += self.atoms(child, depth + 1)
-            at = child.end_byte
-        if at < end:
-            found += self.unescaped(at, end, quoted=quoted)
-        return tuple(found)
-
-    def unescaped(self, start: int, end: int, *, quoted: bool) -> Word:
-        """Return text without the backslashes that the shell takes away."""
-        text = self.text
-        if text.find("\\", start, end) < 0:
-            return self.source.cut(start, end)
-        found: list[Atom] = []
-        at = begin = start
         while at < end:
-            if text[at] != "\\" or at + 1 >= end:
-                at += 1
-                continue
-            following = text[at + 1]
-            if following == "\n":
-                found += self.source.cut(begin, at)
-                at = begin = at + 2
-            elif not quoted or following in '"$`\\':
-                found += self.source.cut(begin, at)
-                begin, at = at + 1, at + 2
-            else:
+            if len(found) > _LONGEST:
+                return (self.stand_in("value", start, end),)
+            if text[at] == "\\" and at + 1 < end and text[at + 1] in '"$`\\\n':
+                if text[at + 1] != "\n":
+                    found += self.source.cut(at + 1, at + 2)
                 at += 2
-        found += self.source.cut(begin, end)
+            elif text[at] in "$`":
+                value, at = self.dollar(at, end, depth)
+                found += value
+            else:
+                stop = _IN_QUOTES.search(text, at + 1, end)
+                begin, at = at, stop.start() if stop is not None else end
+                found += self.source.cut(begin, at)
         return tuple(found)
 
-    def stand_in(self, name: str, node: Node) -> Atom:
-        """Return the atom of a value that cannot be known."""
-        return unknown(name, *self.source.span(node.start_byte, node.end_byte))
+    def dollar(self, at: int, end: int, depth: int) -> tuple[Word, int]:
+        """Return the value of the expansion at an offset, and where it ends."""
+        text = self.text
+        if text[at] == "`":
+            close = at + 1
+            while close < end and text[close] != "`":
+                close += 2 if text[close] == "\\" else 1
+            close = min(close + 1, end)
+            return (self.stand_in("command", at, close),), close
+        following = text[at + 1] if at + 1 < end else ""
+        if following == "{":
+            close = _closing(text, at + 1, end)
+            if depth > _DEEPEST:
+                return (self.stand_in("nested", at, close),), close
+            return self.expansion(at, close, depth + 1), close
+        if following == "(":
+            close = _closing(text, at + 1, end)
+            return (self.stand_in("command", at, close),), close
+        if following == "'":
+            close = at + 2
+            while close < end and text[close] != "'":
+                close += 2 if text[close] == "\\" else 1
+            close = min(close, end)
+            if "\\" in text[at + 2 : close]:
+                return (self.stand_in("escapes", at, min(close + 1, end)),), close + 1
+            return self.source.cut(at + 2, close), close + 1
+        if following == '"':
+            return (), at + 1
+        match = _NAME.match(text, at + 1, end)
+        if match is None:
+            return self.source.cut(at, at + 1), at + 1
+        stop = match.end() if not match[0].isdigit() else at + 2
+        return self.variable(text[at + 1 : stop], at, stop), stop
 
-    def variable(self, name: str, node: Node) -> Word:
-        """Return the value of a variable where a node uses it."""
+    def stand_in(self, name: str, start: int, end: int) -> Atom:
+        """Return the atom of a value that cannot be known."""
+        return unknown(name, *self.source.span(start, end))
+
+    def variable(self, name: str, start: int, end: int) -> Word:
+        """Return the value of a variable where it is used."""
         have = self.variables.get(name)
-        if have is None or len(have.words) != 1:
-            return (self.stand_in(name, node),)
-        span = self.source.span(node.start_byte, node.end_byte)
+        if have is None or len(have.words) != 1 or len(have.words[0]) > _LONGEST:
+            return (self.stand_in(name, start, end),)
+        span = self.source.span(start, end)
         return tuple(atom.used_at(*span, name) for atom in have.words[0])
 
-    def expansion(self, node: Node, depth: int) -> Word:
+    def expansion(self, begin: int, stop: int, depth: int) -> Word:
         """Return the value of ``${…}``."""
-        start, end = node.start_byte + 2, node.end_byte - 1
+        start, end = begin + 2, stop - 1
         text = self.text[start:end]
         match = _NAME.match(text)
         if match is None:
-            return (self.stand_in(text, node),)
+            return (self.stand_in(text, begin, stop),)
         name, rest = match[0], text[match.end() :]
         if not rest:
-            return self.variable(name, node)
+            return self.variable(name, begin, stop)
         have = self.variables.get(name)
         operator = _OPERATOR.match(rest)
         if operator is not None:
-            return self.with_default(node, name, operator[0], start + match.end(), end, depth)
+            at = start + match.end() + operator.end()
+            return self.with_default(begin, stop, name, operator[0], Span(at, end), depth)
         if have is None or len(have.words) != 1 or not is_known(have.words[0]):
-            return (self.stand_in(name, node),)
+            return (self.stand_in(name, begin, stop),)
         value = _changed(text_of(have.words[0]), rest)
         if value is None:
-            return (self.stand_in(name, node),)
-        span = self.source.span(node.start_byte, node.end_byte)
+            return (self.stand_in(name, begin, stop),)
+        span = self.source.span(begin, stop)
         return (Atom(value, span.start, span.end, False, None, name),)
 
     def with_default(
-        self, node: Node, name: str, operator: str, at: int, end: int, depth: int
+        self, begin: int, stop: int, name: str, operator: str, default: Span, depth: int
     ) -> Word:
         """Return the value of ``${NAME:-default}`` and its like."""
         have = self.variables.get(name)
@@ -581,29 +591,62 @@ class Shell:
             not operator.startswith(":") or any(text_of(word) for word in have.words)
         )
         kind = operator[-1]
-        if kind == "+":
-            is_set = not is_set
-        elif kind == "?":
-            return self.variable(name, node)
-        if is_set:
-            return () if kind == "+" else self.variable(name, node)
-        begin = at + len(operator)
-        inner = [child for child in node.children if child.start_byte >= begin]
-        found: list[Atom] = []
-        where = begin
-        for child in inner:
-            if child.end_byte > end or child.start_byte < where:
-                continue
-            if child.start_byte > where:
-                found += self.source.cut(where, child.start_byte)
-            found += self.atoms(child, depth + 1)
-            where = child.end_byte
-        if where < end:
-            found += self.source.cut(where, end)
+        if kind == "?" or (is_set and kind != "+"):
+            return self.variable(name, begin, stop)
+        if kind == "+" and not is_set:
+            return ()
+        found = tuple(atom for atom, _ in self.lexed(default.start, default.end, depth))
         if kind == "=":
-            self.variables[name] = Variable((tuple(found),))
-        span = self.source.span(node.start_byte, node.end_byte)
+            self.variables[name] = Variable((found,))
+        span = self.source.span(begin, stop)
         return tuple(atom.used_at(*span, name) for atom in found)
+
+
+def _closing_quote(text: str, start: int, end: int) -> int:
+    """Return the offset of the double quote that closes the one at ``start``."""
+    at = start + 1
+    while at < end and text[at] != '"':
+        if text[at] == "\\":
+            at += 2
+        elif text[at] == "$" and text[at + 1 : at + 2] in ("{", "("):
+            at = _closing(text, at + 1, end)
+        else:
+            at += 1
+    return min(at, end)
+
+
+def _closing(text: str, start: int, end: int) -> int:
+    """Return the offset behind the bracket that closes the one at ``start``."""
+    opening = text[start]
+    closing = {"(": ")", "{": "}"}[opening]
+    depth = 0
+    at = start
+    while at < end:
+        char = text[at]
+        if char == "\\":
+            at += 2
+            continue
+        if char == "'" and opening == "(":
+            close = text.find("'", at + 1, end)
+            at = close if close >= 0 else end - 1
+        elif char == opening:
+            depth += 1
+        elif char == closing:
+            depth -= 1
+            if depth == 0:
+                return at + 1
+        at += 1
+    return end
+
+
+def _joined(source: Source) -> Source:
+    """Return a script with its words that two lines share made whole."""
+    atoms: list[Atom] = []
+    at = 0
+    for match in _JOINED.finditer(source.text):
+        atoms += source.cut(at, match.start())
+        at = match.end()
+    return Source((*atoms, *source.cut(at, len(source.text))))
 
 
 def _changed(value: str, rest: str) -> str | None:
@@ -624,13 +667,13 @@ def _changed(value: str, rest: str) -> str | None:
     return None
 
 
-def _split(atoms: Word) -> list[Word]:
-    """Return the words that blanks in the values of variables make."""
+def _split(atoms: Sequence[tuple[Atom, bool]]) -> list[Word]:
+    """Return the words that blanks make in the values that stand without quotes (True)."""
     found: list[Word] = []
     current: list[Atom] = []
-    for atom in atoms:
+    for atom, loose in atoms:
         at = 0
-        for match in re.finditer(r"\s+", atom.value):
+        for match in re.finditer(r"\s+", atom.value) if loose else ():
             if match.start() > at:
                 current.append(atom.cut(at, match.start()))
             if current:
