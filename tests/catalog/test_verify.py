@@ -439,3 +439,12 @@ def test_what_a_wheel_was_built_for() -> None:
     assert said("torch", "2.15.0", None) == "cpu"
     assert said("torchvision", "0.28.0", "13") is None
     assert said("bitsandbytes", None, None) is None
+
+
+def test_what_is_asked_for_is_read_however_big_it_is(
+    setting: Setting, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torchpin.catalog.inspect.SKIPPED_ABOVE", 10)
+    setting.catalog(torch_build())
+    (build,) = setting.run(capsys)["builds"]
+    assert "kernels of libtorch_cuda_linalg.so" in build["checked"]

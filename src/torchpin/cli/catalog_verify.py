@@ -152,7 +152,7 @@ def measure(
         budget = Budget(WHEEL_SECONDS)
         source = fetcher.open(url, budget)
         try:
-            return inspect_open(source, show(url), budget, only=only)
+            return inspect_open(source, show(url), budget, only=only, everything=True)
         finally:
             fetcher.done(source)
 

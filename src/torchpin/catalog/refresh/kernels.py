@@ -86,7 +86,8 @@ def read_wheel(fetcher: Fetcher, file: File, *, device: bool) -> Reading:
         label = kind_of_label((facts.said.get("__version__") or "").partition("+")[2])
         if device and (label in ("cuda", "rocm") or not facts.cpu_build):
             only = _torchs_own if canonicalize_name(facts.package or "") == "torch" else None
-            found = inspect_open(source, show(file.url), budget, only=only)
+            whole = only is not None  # what is asked for by name is read however big it is
+            found = inspect_open(source, show(file.url), budget, only=only, everything=whole)
         stated, libraries = _code(found)
         return Reading(
             file.name,
