@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import WATCHED
@@ -191,7 +191,8 @@ class PackageNotRouted(ProjectRule):
     with one beside a torch without (perhaps only required by the companion), torch with one beside
     a companion without, a ROCm or XPU torch without the triton that its channel alone holds; it
     reports sources of packages that the project does not name, which uv passes over, and an extra
-    ``cpu`` that PyPI's CUDA build serves on Linux.
+    ``cpu`` that PyPI's CUDA build serves on Linux. In projects of Poetry and PDM: one package of
+    the family with a source of a channel beside another without.
 
     Why it is bad: sources reach only what the project itself names. The rest comes from PyPI,
     built for another CUDA.
@@ -201,17 +202,24 @@ class PackageNotRouted(ProjectRule):
     Fix: name the package in ``dependencies`` (or ``constraint-dependencies``) and give it the same
     source.
 
-    Evidence: real uv locked such projects.
+    Evidence: real uv, Poetry and PDM locked such projects.
     """
 
     code = "TP415"
     name = "package-not-routed"
     severity = WARNING
+    clients: ClassVar[tuple[str, ...]] = ("uv", "poetry", "pdm")
 
     def examine(
         self, root: Document, project: Project, way: Way, context: Context
     ) -> Iterator[Finding]:
         """Yield packages that a source should reach, and sources that reach nothing."""
+        if way.install.client != "uv":
+            from torchpin.rules.lock_routes import without_source
+
+            for one, text, because in without_source(root, project, way):
+                yield self.finding(root, one.span, text, package=one.name, because=(because,))
+            return
         named = {one.name for doc in (root, *way.install.siblings) for one in doc.declarations}
         idle = {
             one.package: one
