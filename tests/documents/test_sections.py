@@ -16,6 +16,7 @@ from torchpin.documents.noxfile import read_noxfile
 from torchpin.documents.parts import Part
 from torchpin.documents.pipfile import content_hash, read_pipfile
 from torchpin.documents.pipfile_lock import digest_of, read_pipfile_lock
+from torchpin.documents.pixi_toml import read_pixi_toml
 from torchpin.documents.precommit_config import read_precommit_config
 from torchpin.documents.python_source import uses_of
 from torchpin.documents.requirements import read_requirements
@@ -24,11 +25,14 @@ from torchpin.documents.setup_cfg import read_setup_cfg
 from torchpin.documents.setup_py import read_setup_py
 from torchpin.documents.tox_ini import read_tox_ini
 from torchpin.documents.tox_names import condition_of, expand, holds, range_of
+from torchpin.documents.tox_toml import read_tox_toml
 
 Read = Callable[[str, bytes], Document]
 READERS: dict[str, Read] = {
     "environment.yml": read_environment_yml,
     "noxfile.py": read_noxfile,
+    "pixi.toml": read_pixi_toml,
+    "tox.toml": read_tox_toml,
     "Pipfile": read_pipfile,
     "Pipfile.lock": read_pipfile_lock,
     ".pre-commit-config.yaml": read_precommit_config,
@@ -123,6 +127,8 @@ def test_environment_that_is_none_says_nothing() -> None:
     for text in (b"", b"a: 1\n", b"dependencies: torch\n", b"- torch\n"):
         assert read_environment_yml("environment.yml", text).parts == ()
     broken = read_environment_yml("environment.yml", b"[1, 2")
+    assert broken.problems == ()
+    broken = read_environment_yml("environment.yml", b"dependencies:\n- {{ x\n")
     assert [p.code for p in broken.problems] == ["yaml"]
 
 
@@ -435,6 +441,14 @@ def test_what_is_no_script_block(text: str) -> None:
     assert (document.declarations, document.problems, document.project) == ((), (), None)
 
 
+def test_an_export_in_a_makefile_is_read_at_once() -> None:
+    from torchpin.documents.makefile import read_makefile
+
+    text = f"export {'LONG_NAME_OF_A_VARIABLE_' * 4} := python\nall:\n\tpip install torch==2.1.0\n"
+    (one,) = read_makefile("Makefile", text.encode()).parts
+    assert [d.specifier for d in one.document.declarations] == ["==2.1.0"]
+
+
 def test_names_that_a_file_binds_itself_are_left_alone() -> None:
     assert uses_of("import torch\ndef f(torch):\n    torch.cholesky(1)\n") == ()
     assert uses_of("from torch import qr\ndef qr(x): ...\nqr(2)\n") == ()
@@ -614,6 +628,89 @@ def test_headers(text: str, command: str | None, inputs: tuple[str, ...]) -> Non
     assert (header.inputs if header else ()) == inputs
 
 
+PIXI = """\
+[workspace]
+channels = ["conda-forge", { channel = "https://conda.anaconda.org/pytorch", priority = -1 }]
+platforms = ["linux-64"]
+
+[dependencies]
+python = "3.12.*"
+cuda-version = { version = "12.*", channel = "conda-forge" }
+
+[pypi-options]
+index-url = "https://pypi.example/simple"
+extra-index-urls = ["https://download.pytorch.org/whl/cpu"]
+
+[pypi-dependencies]
+einops = "*"
+
+[feature.cuda.pypi-dependencies]
+torch = { version = "==2.11.0", index = "https://download.pytorch.org/whl/cu126" }
+Vision_Extra = { git = "https://git.example/x" }
+
+[feature.mac.target.osx-arm64.pypi-dependencies]
+torch = ">=2.11"
+
+[environments]
+cuda = ["cuda"]
+mac = { features = ["mac"], no-default-feature = true }
+same = []
+"""
+
+
+def test_pixi_environments_hold_their_features() -> None:
+    document = read_pixi_toml("pixi.toml", PIXI.encode())
+    assert document.problems == ()
+    assert document.conda is not None
+    assert [name for name, _ in document.conda.channels] == ["conda-forge", "pytorch"]
+    assert [(s.name, s.version, s.channel) for s in document.conda.specs] == [
+        ("python", "==3.12.*", ""),
+        ("cuda-version", "==12.*", "conda-forge"),
+    ]
+    found = {
+        one.name: [(d.name, d.specifier, d.marker) for d in one.document.declarations]
+        for one in document.parts
+    }
+    mac = "sys_platform == 'darwin' and platform_machine == 'arm64'"
+    assert found == {
+        "environment default": [("einops", "", None)],
+        "environment cuda from download.pytorch.org": [("torch", "==2.11.0", None)],
+        "environment mac": [("torch", ">=2.11", mac)],
+    }
+    default = part(document, "environment default")
+    assert (default.client, default.python) == ("uv", "3.12")
+    assert [(i.option, i.url) for i in default.document.indexes] == [
+        ("--index-url", "https://pypi.example/simple"),
+        ("--extra-index-url", "https://download.pytorch.org/whl/cpu"),
+    ]
+    (own,) = part(document, "environment cuda from download.pytorch.org").document.indexes
+    assert PIXI[slice(*own.url_span)] == "https://download.pytorch.org/whl/cu126"
+
+
+def test_tox_toml_environments_share_what_is_common() -> None:
+    text = """\
+requires = ["tox>=4", "tox-uv"]
+env_list = ["3.12", "3.11", "lint"]
+[env_run_base]
+deps = ["pytest", "torch==2.11.0", "-r {tox_root}/more.txt", { replace = "ref", of = ["a"] }]
+set_env.UV_INDEX = "https://download.pytorch.org/whl/cu126"
+[env.lint]
+deps = ["ruff"]
+base_python = ["python3.13"]
+"""
+    document = read_tox_toml("tox.toml", text.encode())
+    common, lint = document.parts
+    assert (common.name, common.client, common.python) == ("tox 3.12, 3.11", "uv", ">=3.11,<3.13")
+    assert asked(document, common.document.declarations) == [
+        ("pytest", "pytest"),
+        ("torch", "torch==2.11.0"),
+    ]
+    assert [i.path for i in common.document.includes] == ["more.txt"]
+    assert [i.url for i in common.document.indexes] == ["https://download.pytorch.org/whl/cu126"]
+    assert common.uncertain is not None
+    assert (lint.name, lint.python, lint.uncertain) == ("tox lint", "3.13", None)
+
+
 PIECES = st.sampled_from(
     [
         *("torch==2.1", "deps =", "[testenv]", "[options]", "install_requires =", "  ", "\n", "\t"),
@@ -621,6 +718,7 @@ PIECES = st.sampled_from(
         *("'", "{", "}", "[", "]", ":", "@nox.session", "def f(session):", "setup(", ")", "f'"),
         *("additional_dependencies:", "repos:", "hooks:", "--index-url", "\\", "\x00", "é", "\r"),
         *("[packages]", "[[source]]", 'url = "u"', '{"default": {', '"version": "==1"', "= ", ", "),
+        *("[env_run_base]", 'deps = ["x"]', "[pypi-dependencies]", "[environments]", 'a = ["b"]'),
         *("extras_require={", "envlist = py{3", "&a", "*a", "import torch", "torch.qr(", "{[x]y}"),
     ]
 )

@@ -19,8 +19,8 @@ KIND = "environment.yml"
 def read_environment_yml(path: str, data: bytes) -> Document:
     """Return the document of an environment file; never raises.
 
-    A YAML file without a list of ``dependencies`` is no environment: it has no parts. Text that
-    is no YAML gives a problem of the code ``yaml``.
+    A YAML file without a list of ``dependencies`` is no environment: it has no parts. Text with
+    such a list that is no YAML gives a problem of the code ``yaml``.
     """
     file = file_of(path, data, KIND)
     if file.problems:
@@ -28,7 +28,8 @@ def read_environment_yml(path: str, data: bytes) -> Document:
     read = scan_yaml(file.text)
     file = file._replace(comments=read.comments)
     if read.problem is not None:
-        return file._replace(problems=(read.problem,))
+        named = "\ndependencies:" in f"\n{file.text}"
+        return file._replace(problems=(read.problem,) if named else ())
     root = read.root
     dependencies = root.get("dependencies") if root is not None else None
     if root is None or dependencies is None or dependencies.kind != "sequence":

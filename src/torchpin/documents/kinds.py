@@ -32,6 +32,8 @@ FORMS: tuple[Form, ...] = (
     Form("justfile", r"\.?[Jj]ustfile|[^/]+\.just", "makefile:read_justfile"),
     Form("Pipfile", "Pipfile", "pipfile:read_pipfile"),
     Form("Pipfile.lock", r"Pipfile\.lock", "pipfile_lock:read_pipfile_lock"),
+    Form("pixi.toml", r"pixi\.toml", "pixi_toml:read_pixi_toml"),
+    Form("tox.toml", r"tox\.toml", "tox_toml:read_tox_toml"),
     Form("tox.ini", r"tox\.ini", "tox_ini:read_tox_ini"),
     Form("noxfile.py", r"noxfile\.py", "noxfile:read_noxfile"),
     Form("pre-commit", r"\.pre-commit-config\.ya?ml", "precommit_config:read_precommit_config"),

@@ -21,7 +21,7 @@ _ASSIGN = re.compile(
     r"(?P<mods>(?:(?:export|override|private)\s+)*)(?P<name>[A-Za-z_.][\w.-]*)\s*"
     r"(?P<op>::?:?=|\?=|\+=|!=|=)[ \t]*"
 )
-_EXPORT = re.compile(r"export\s+((?:[A-Za-z_]\w*\s*)+)$")
+_EXPORT = re.compile(r"export\s+([A-Za-z_]\w*(?:\s+[A-Za-z_]\w*)*)\s*$")
 _RULE = re.compile(r"(?P<targets>[^\s:=#][^:=#]*?)\s*&?::?(?!=)(?P<rest>.*)", re.DOTALL)
 _CONDITION = re.compile(r"\s*(ifeq|ifneq|ifdef|ifndef)\b")
 _JUST_ASSIGN = re.compile(r"(?P<export>export\s+)?(?P<name>[A-Za-z_][\w-]*)\s*:=\s*")

@@ -33,8 +33,8 @@ def read_noxfile(path: str, data: bytes) -> Document:
     if file.problems or "install" not in file.text:
         return file
     python = Python(file.text)
-    if python.tree is None:
-        return file._replace(problems=(python.problem,) if python.problem is not None else ())
+    if python.tree is None:  # perhaps of a newer Python than this one
+        return file
     file = file._replace(comments=python.comments())
     reader = _Reader(file, python, python.tree)
     return file._replace(parts=tuple(reader.parts()))

@@ -22,7 +22,7 @@ _MARKERS = (
     *("platform_release", "platform_system", "platform_version", "python_version"),
     *("python_full_version", "implementation_name", "implementation_version"),
 )
-_ELSEWHERE = frozenset(("git", "hg", "svn", "bzr", "path", "file", "editable"))
+_ELSEWHERE = frozenset(("git", "hg", "svn", "bzr", "path", "file", "url", "editable"))
 PYPI = "pypi"
 
 
@@ -62,7 +62,7 @@ def read_pipfile(path: str, data: bytes) -> Document:
     parts: list[Part] = []
     for section in _sections(root):
         asked = [
-            one for key, view in root.entries(section) if (one := _asked(key, view)) is not None
+            one for key, view in root.entries(section) if (one := asked_of(key, view)) is not None
         ]
         parts += parts_of(file, section, asked, sources, "toml", python)
     return file._replace(parts=tuple(parts))
@@ -103,7 +103,7 @@ def parts_of(
             span=Span(start, max(one.line.line_span.end for one in some)),
             syntax=syntax,
         )
-        part = part._replace(document=_editable(part.document, some))
+        part = part._replace(document=editable(part.document, some))
         if source is not None and source.line is not None:
             part = part._replace(document=part.document._replace(indexes=(source.line,)))
         unknown = None
@@ -120,7 +120,7 @@ def parts_of(
     return found
 
 
-def _editable(document: Document, asked: list[Asked]) -> Document:
+def editable(document: Document, asked: list[Asked]) -> Document:
     """Return a document in which versions that stand in the text may be edited there, whatever
     else of their line is put together."""
     places = {one.name: one.version for one in asked if one.version is not None}
@@ -166,15 +166,17 @@ def _python(root: View) -> str | None:
     return None
 
 
-def _asked(key: str, view: View) -> Asked | None:
-    """Return one package, None for what comes from no index."""
+def asked_of(key: str, view: View, marker: str = "") -> Asked | None:
+    """Return one package, None for what comes from no index. ``marker`` is that of its table."""
     span = Span(view.entry.start, view.entry.end)
+    behind = f"; {marker}" if marker else ""
     if isinstance(view.value, str):
-        return Asked(_line(key, view.key, view, "", span), canonical(key), "", _place(view))
+        line = _line(key, view.key, view, behind, span)
+        return Asked(line, canonical(key), "", _place(view))
     if not view.is_table() or _ELSEWHERE & set(view.value):
         return None
     version, index = view.string("version"), view.string("index")
-    line = _line(key, view.key, version, _rest(view.value), span)
+    line = _line(key, view.key, version, _rest(view.value, marker), span)
     return Asked(line, canonical(key), index.value if index is not None else "", _place(version))
 
 
@@ -205,11 +207,12 @@ def specifier_of(text: str) -> str:
     return f"=={text}" if text[:1].isdigit() else text
 
 
-def _rest(table: dict[str, Any]) -> str:
+def _rest(table: dict[str, Any], marker: str) -> str:
     """Return the extras and, behind ``;``, the marker of a package's table."""
     extras = table.get("extras")
     names = [one for one in extras if isinstance(one, str)] if isinstance(extras, list) else []
-    markers = [table["markers"]] if isinstance(table.get("markers"), str) else []
+    markers = [marker] if marker else []
+    markers += [table["markers"]] if isinstance(table.get("markers"), str) else []
     markers += [f"{key} {table[key]}" for key in _MARKERS if isinstance(table.get(key), str)]
     joined = " and ".join(f"({one})" if len(markers) > 1 else one for one in markers)
     return (f"[{','.join(names)}]" if names else "") + (f"; {joined}" if joined else "")

@@ -31,7 +31,7 @@ BASE = "testenv"
 _REFERENCE = re.compile(r"\{\[([^\]{}]+)\]([\w-]+)\}")
 _SUBSTITUTION = re.compile(r"\{[^{}]*\}")
 _FOLDERS = ("{toxinidir}", "{tox_root}", "{changedir}")
-_VARIABLES = {
+VARIABLES = {
     "PIP_INDEX_URL": "--index-url",
     "PIP_EXTRA_INDEX_URL": "--extra-index-url",
     "PIP_FIND_LINKS": "--find-links",
@@ -214,7 +214,7 @@ def _from_variables(option: Option, name: str) -> Iterable[IndexLine]:
                 continue
             text, start = text[at:], start + at
         key, equals, value = text.partition("=")
-        known = _VARIABLES.get(key.strip()) or UV_VARIABLES.get(key.strip())
+        known = VARIABLES.get(key.strip()) or UV_VARIABLES.get(key.strip())
         if known is None or not equals:
             continue
         at = start + len(key) + 1

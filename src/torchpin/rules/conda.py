@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchpin.catalog.model import FAMILY
-from torchpin.documents.base import Document, line_starts, position
+from torchpin.documents.base import Document, Span, line_starts, position
 from torchpin.documents.conda import COMPANIONS, TORCH, Conda, CondaSpec
 from torchpin.evidence import PUBLISHED
 from torchpin.rules.context import Context, Way
@@ -153,27 +153,39 @@ class CondaAndPipTorch(Rule):
     def check_document(self, document: Document, context: Context) -> Iterator[Finding]:
         """Yield the family packages of the pip section beside a PyTorch of conda's."""
         conda = document.conda
-        if conda is None:
-            return
+        if conda is None or document.kind != "environment.yml":
+            return  # Pixi takes what conda installs for what PyPI would
         mine = next((one for one in conda.specs if one.name in TORCH | COMPANIONS), None)
         if mine is None:
             return
         line = position(line_starts(document.text), mine.span.start).line
-        for part in document.parts:
-            for one in part.document.declarations:
-                if one.name in FAMILY:
-                    yield self.finding(
-                        document,
-                        one.span,
-                        f"pip installs {one.name} over the {mine.name} that conda installs",
-                        package=one.name,
-                        because=(
-                            Because("pip runs after conda, on top of it", PUBLISHED, PIP_SECTION),
-                        ),
-                        related=(Related(document.path, line, f"conda installs {mine.name}"),),
-                    )._replace(
-                        fix=Fix(DISPLAY, "take the whole family from conda, or all of it from pip")
-                    )
+        for name, span in pip_family(document, context):
+            yield self.finding(
+                document,
+                span,
+                f"pip installs {name} over the {mine.name} that conda installs",
+                package=name,
+                because=(Because("pip runs after conda, on top of it", PUBLISHED, PIP_SECTION),),
+                related=(Related(document.path, line, f"conda installs {mine.name}"),),
+            )._replace(fix=Fix(DISPLAY, "take the whole family from conda, or all of it from pip"))
+
+
+def pip_family(document: Document, context: Context) -> Iterator[tuple[str, Span]]:
+    """Yield the packages of the family that the pip section asks for, once each, and where: in a
+    file that it includes, at the include."""
+    told: set[str] = set()
+    for way in context.ways:
+        if way.part is None or way.install.root.path != document.path:
+            continue
+        for placed in way.install.requirements:
+            name = placed.declaration.name
+            if name not in FAMILY or name in told:
+                continue
+            told.add(name)
+            if placed.document is way.install.root:
+                yield name, placed.declaration.span
+            elif way.install.root.includes:
+                yield name, way.install.root.includes[0].span
 
 
 def source_of(spec: CondaSpec, conda: Conda) -> str:

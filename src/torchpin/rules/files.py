@@ -21,7 +21,18 @@ HARMLESS = frozenset(("misplaced", "encoding"))
 """Problems at which the installer does not stop: it ignores the text, or guesses the encoding."""
 UV_SETTINGS = "https://docs.astral.sh/uv/reference/settings/"
 TOML = "https://toml.io/en/v1.0.0"
-WHOLE = frozenset(("toml", "decode", "binary"))
+FORMATS = {
+    "requirements": "https://pip.pypa.io/en/stable/reference/requirements-file-format/",
+    "uv.toml": "https://docs.astral.sh/uv/reference/settings/",
+    "script": "https://packaging.python.org/en/latest/specifications/inline-script-metadata/",
+    "setup.cfg": "https://setuptools.pypa.io/en/latest/userguide/declarative_config.html",
+    "setup.py": "https://packaging.python.org/en/latest/specifications/dependency-specifiers/",
+    "environment.yml": "https://yaml.org/spec/1.2.2/",
+    "pre-commit": "https://yaml.org/spec/1.2.2/",
+    "Pipfile.lock": "https://www.json.org/",
+}
+"""Where formats are described; of all others TOML is."""
+WHOLE = frozenset(("toml", "yaml", "json", "decode", "binary"))
 """Problems because of which nothing of a document can be read."""
 PIP_FORMAT = "https://pip.pypa.io/en/stable/reference/requirements-file-format/"
 
@@ -109,9 +120,7 @@ class UnreadableFile(Rule):
 
 def format_of(document: Document) -> str:
     """Return where the format of a document is described."""
-    if document.kind == "requirements":
-        return PIP_FORMAT
-    return UV_SETTINGS if document.kind == "uv.toml" else TOML
+    return FORMATS.get(document.kind, PIP_FORMAT if document.kind == "part" else TOML)
 
 
 def nightly_day(specifier: str) -> str | None:
