@@ -144,7 +144,11 @@ def _pytorch(tag: str) -> ImageFacts:
     if match is None:
         return ImageFacts()
     version = match[1] if match[1].count(".") == 2 else f"{match[1]}.0"
-    held: tuple[tuple[str, str | None], ...] = (("torch", version), ("torchvision", None))
+    held: tuple[tuple[str, str | None], ...] = (
+        ("torch", version),
+        ("torchvision", None),
+        ("torchaudio", None),  # in most of them; what is there is not replaced
+    )
     return ImageFacts(
         packages=held,
         cuda=match[2],

@@ -232,6 +232,8 @@ class Reader:
         program = _base(words[0])
         if program in _SHELLS:
             self.nested(command, depth)
+        elif program == "eval":
+            self.evaluated(command, depth)
         elif program in ("cd", "pushd"):
             self.change_folder(words)
         elif program in ("source", "."):
@@ -279,6 +281,19 @@ class Reader:
                 return
             if not value.startswith("-"):
                 return
+
+    def evaluated(self, command: Command, depth: int) -> None:
+        """Take in ``eval "$COMMANDS"``: its words, one behind the other, are a script."""
+        if depth >= _DEEPEST:
+            return
+        atoms: list[Atom] = []
+        for word in command.words[1:]:
+            atoms += (*word.atoms, Atom(" ", word.span.end, word.span.end, False))
+        for one in read_script(Source(atoms), command.environ):
+            unsure = command.unsure or one.unsure
+            self.command(
+                one._replace(branch=command.branch or one.branch, unsure=unsure), depth + 1
+            )
 
     def change_folder(self, words: Sequence[Text]) -> None:
         """Take in ``cd``."""

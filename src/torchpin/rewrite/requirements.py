@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchpin.catalog.files import admits_python
 from torchpin.catalog.model import FAMILY
 from torchpin.catalog.store import Catalog
 from torchpin.documents.base import Declaration, Document, Edit, Span
-from torchpin.documents.parts import Part
 from torchpin.documents.pins import exact_version
 from torchpin.resolve.model import Plan
 from torchpin.rewrite.parts import build_for, holding
@@ -24,6 +23,9 @@ from torchpin.rules.model import FileEdits
 from torchpin.select.channels import channel_url
 from torchpin.select.environments import marker_holds
 from torchpin.select.model import Placed, PlacedIndex
+
+if TYPE_CHECKING:
+    from torchpin.documents.parts import Part
 
 CHANNEL_IN_URL = re.compile(r"(/whl/)(?:nightly/|test/)?[A-Za-z0-9.]+(?=/|$)")
 OPERATOR = re.compile(r"[<>=!~]+([ \t]*)")

@@ -45,9 +45,15 @@ def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
     return Pool(tuple(candidates), hidden, tuple(channels), pypi, nightly, broad)
 
 
-BACKED = frozenset(("torch", "torchvision", "torchaudio", "torchtext", "triton", "pytorch-triton"))
-"""Packages of the catalog that uv takes from the backend's index: a part of the list in
-https://github.com/astral-sh/uv/blob/main/crates/uv-torch/src/backend.rs."""
+BACKED = frozenset(
+    (
+        *("torch", "torchvision", "torchaudio", "torchtext", "torchcodec", "torchao", "xformers"),
+        *("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu"),
+        *("triton-rocm", "triton-xpu"),
+    )
+)
+"""Packages of the catalog that uv 0.13.9 asks the backend's index for (measured: the URLs that
+``uv pip compile --torch-backend cu126 -vv`` names; torchdata comes from PyPI)."""
 
 
 def backend_pool(backend: str, ask: Ask, facts: Facts) -> Pool:
