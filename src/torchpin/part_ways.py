@@ -11,9 +11,9 @@ import os
 from collections.abc import Iterable, Iterator
 
 from torchpin.catalog.model import PLATFORMS
-from torchpin.documents.base import Document
-from torchpin.documents.parts import Part
-from torchpin.fleet.model import Fleet, Python, Target
+from torchpin.documents.base import Document, line_starts, position
+from torchpin.documents.parts import Image, Part
+from torchpin.fleet.model import Fleet, NodeGroup, Python, Target
 from torchpin.select.parts import facts_of, part_installs
 from torchpin.ways import Entry, Load, bound_groups, client_of, targets_of
 
@@ -59,6 +59,8 @@ def part_targets(part: Part, targets: Iterable[Target]) -> tuple[Target, ...]:
     python = part.python or facts.python
     if python is not None:
         chosen = on_python(python, chosen)
+    if part.runner is not None:
+        chosen = on_runner(part, part.runner, chosen)
     return tuple(
         target._replace(
             group=target.group._replace(
@@ -83,6 +85,29 @@ def on_platform(platform: str | None, targets: Iterable[Target]) -> list[Target]
     named = platform if platform in PLATFORMS else "linux-x86_64"
     moved = [one._replace(group=one.group._replace(platform=named)) for one in targets]
     return list(dict.fromkeys(moved))
+
+
+def on_runner(part: Part, runner: Image, targets: Iterable[Target]) -> list[Target]:
+    """Return the targets as a hosted runner without a GPU, once each Python.
+
+    Nothing else that the fleet says of its machines holds there.
+    """
+    document = part.document
+    line = position(line_starts(document.text), runner.span.start).line
+    found: list[Target] = []
+    for one in targets:
+        group = NodeGroup(
+            runner.reference,
+            (),
+            one.group.pythons,
+            one.group.platform,
+            client=one.group.client,
+            indexes=one.group.indexes,
+            path=document.path,
+            line=line,
+        )
+        found.append(Target(group, one.python))
+    return list(dict.fromkeys(found))
 
 
 def on_python(python: str, targets: Iterable[Target]) -> list[Target]:

@@ -15,6 +15,13 @@ from torchpin.errors import TorchpinError, UsageError
 __all__ = ["FILES_PATTERN", "KINDS", "Found", "FoundFile", "discover", "kind_of", "load"]
 
 _SKIPPED_FOLDERS = frozenset(("node_modules", "site-packages", "__pycache__"))
+_HIDDEN_FOLDERS = frozenset(
+    (
+        *(".github", ".gitlab", ".circleci", ".azure-pipelines", ".azure", ".azuredevops"),
+        *(".devcontainer", ".ci", ".docker"),
+    )
+)
+"""Hidden folders that hold what others run."""
 _REQUIREMENTS = frozenset(("requirements",))
 _HINT = "requirements and constraints files are read"
 _HINT_ALL = (
@@ -163,7 +170,9 @@ def _walk(
             path = entry.name if folder in (".", "") else os.path.join(folder, entry.name)
             try:
                 if entry.is_dir():
-                    if not entry.name.startswith(".") and entry.name not in _SKIPPED_FOLDERS:
+                    if entry.name not in _SKIPPED_FOLDERS and (
+                        not entry.name.startswith(".") or entry.name in _HIDDEN_FOLDERS
+                    ):
                         below.append(path)
                 elif entry.is_file():
                     shown = path if folder != root else os.path.join(top, entry.name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from torchpin.documents.atoms import Atom, Source, Word, cut, is_known, span_of, text_of, unknown
@@ -66,12 +66,17 @@ def read_dockerfile(path: str, data: bytes) -> Document:
     if INSTALLS.search(file.text) is None:
         return file
     file = file._replace(comments=notes_in(file.text))
-    builder = _Builder(file)
+    return file._replace(parts=build(file, {}))
+
+
+def build(file: Document, given: Mapping[str, Word]) -> tuple[Part, ...]:
+    """Return the parts of a Dockerfile that is built with some values of its arguments."""
+    builder = _Builder(file, given)
     for number, instruction in enumerate(instructions(file.text)):
         if number >= _MANY:
             break
         builder.take(instruction)
-    return file._replace(parts=tuple(builder.parts()))
+    return tuple(builder.parts())
 
 
 def instructions(text: str) -> Iterator[Instruction]:
@@ -134,8 +139,10 @@ def instructions(text: str) -> Iterator[Instruction]:
 class _Builder:
     """Follows the instructions of one file."""
 
-    def __init__(self, file: Document) -> None:
+    def __init__(self, file: Document, given: Mapping[str, Word] | None = None) -> None:
         self.file = file
+        self.given = given or {}
+        """Values of ``--build-arg``: they win over defaults."""
         self.globals: dict[str, Word] = {}
         self.stages: list[Stage] = []
         self.names: dict[str, Stage] = {}
@@ -220,7 +227,9 @@ class _Builder:
             name, equals, _ = text.partition("=")
             if not re.fullmatch(r"[A-Za-z_]\w*", name):
                 continue
-            if equals:
+            if name in self.given:
+                scope[name] = self.given[name]
+            elif equals:
                 scope[name] = self.substituted(cut(word.atoms, len(name) + 1), scope)
             elif self.stages and name in self.globals:
                 scope[name] = self.globals[name]

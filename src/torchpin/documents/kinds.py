@@ -12,12 +12,34 @@ class Form(NamedTuple):
 
     kind: str
     pattern: str
-    """Of the file's name alone, without anchors and without capturing groups."""
+    """Of the file's name, or of the end of its path, without anchors and capturing groups."""
     reader: str
     """``module:function`` below ``torchpin.documents``, called as ``function(path, data)``."""
 
 
 FORMS: tuple[Form, ...] = (
+    Form(
+        "github-workflow",
+        r"\.github/workflows/[^/]+\.ya?ml|(?:\.github/(?:[^/]+/)+)?action\.ya?ml",
+        "github_workflow:read_github_workflow",
+    ),
+    Form(
+        "gitlab-ci",
+        r"[^/]*\.gitlab-ci\.ya?ml|\.gitlab/(?:[^/]+/)*[^/]+\.ya?ml",
+        "gitlab_ci:read_gitlab_ci",
+    ),
+    Form("circleci", r"\.circleci/[^/]+\.ya?ml", "circleci:read_circleci"),
+    Form(
+        "azure-pipelines",
+        r"[^/]*azure-pipelines?[^/]*\.ya?ml|\.(?:azure-pipelines|azure|azuredevops)/(?:[^/]+/)*"
+        r"[^/]+\.ya?ml|azure-pipelines/(?:[^/]+/)*[^/]+\.ya?ml",
+        "azure_pipelines:read_azure_pipelines",
+    ),
+    Form(
+        "compose",
+        r"(?:[^/]*[._-])?(?:docker-)?compose(?:[._-][^/]*)?\.ya?ml",
+        "compose:read_compose",
+    ),
     Form(
         "dockerfile",
         r"(?:[^/]*[._-])?(?:[Dd]ocker|[Cc]ontainer)file"
@@ -89,7 +111,9 @@ def kind_of(path: str) -> str | None:
         return "script" if name.endswith(".py") else None
     base = name[name.rfind("/") + 1 :]
     if match[1] is None:
-        return next(one.kind for one in FORMS if re.fullmatch(one.pattern, base) is not None)
+        return next(
+            one.kind for one in FORMS if re.search(f"(?:^|/)(?:{one.pattern})$", name) is not None
+        )
     known = _BY_NAME.get(base)
     if known is not None:
         return known

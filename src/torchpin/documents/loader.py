@@ -159,6 +159,10 @@ def read_parts(kind: str, path: str, data: bytes) -> Document:
     read: Callable[[str, bytes], Document]
     read = getattr(import_module(f"torchpin.documents.{module}"), function)
     document = read(path, data)
+    if kind == "compose":
+        from torchpin.documents.compose import with_builds
+
+        document = with_builds(document, read_bytes)
     return document._replace(parts=tuple(_with_places(part, path) for part in document.parts))
 
 

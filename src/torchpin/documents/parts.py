@@ -49,6 +49,10 @@ class Part(NamedTuple):
     """Machine that the file itself chooses (``linux-x86_64`` …; ``linux``: any Linux), None: the
     fleet's."""
     image: Image | None = None
+    runner: Image | None = None
+    """A machine without a GPU that the file itself chooses: the label of a hosted CI runner."""
+    elsewhere: str | None = None
+    """Why its machine need not be one of the fleet: what rests on hardware is no error then."""
     torch_backend: str | None = None
     """``uv pip install --torch-backend cu126`` or ``UV_TORCH_BACKEND``: as written."""
     uncertain: str | None = None

@@ -264,6 +264,11 @@ class UnquotedSpecifier(Rule):
 RULES = (ImageTorchReplaced, EarlierTorchReplaced, OtherToolkit, UnquotedSpecifier)
 
 
+def on_hardware(finding: Finding) -> bool:
+    """True if a finding rests on what the fleet says of its machines."""
+    return finding.code.startswith("TP2") or finding.code in ("TP104", "TP303")
+
+
 def of_part(finding: Finding, part: Part) -> Finding:
     """Return a finding on a command with what the file itself adds to it.
 
@@ -272,6 +277,9 @@ def of_part(finding: Finding, part: Part) -> Finding:
     """
     if part.uncertain is not None and finding.severity == ERROR:
         ground = Because(f"not an error: {part.uncertain}", INFERRED, "")
+        finding = finding._replace(severity=WARNING, because=(*finding.because, ground))
+    if part.elsewhere is not None and finding.severity == ERROR and on_hardware(finding):
+        ground = Because(f"not an error: {part.elsewhere}", INFERRED, "")
         finding = finding._replace(severity=WARNING, because=(*finding.because, ground))
     if finding.code not in ("TP102", "TP104") or part.image is None:
         return finding

@@ -1,0 +1,285 @@
+"""Compose files: commands of services, and the arguments that they build images with.
+
+Source of the format: https://docs.docker.com/reference/compose-file/. A build is judged where its
+``args`` change what the Dockerfile installs: at the argument, as that is what decides.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from torchpin.documents.atoms import Atom, Source, Word, cut, span_of, text_of, unknown
+from torchpin.documents.base import Declaration, Document, IndexLine, Span
+from torchpin.documents.commands import Reader, Setting
+from torchpin.documents.parts import Image, Part, file_of
+from torchpin.documents.scripts import INSTALLS, notes_in
+from torchpin.documents.shell import Command, Shell, Text, read_script
+from torchpin.documents.yaml_scripts import bounded, entry, pairs, text_in, word_of
+from torchpin.documents.yaml_spans import Node, scan_yaml
+from torchpin.errors import TorchpinError
+
+KIND = "compose"
+_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\})|\$\$")
+_OPEN = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
+
+
+class Build(NamedTuple):
+    """An image that a service is built from."""
+
+    service: str
+    folder: str
+    """Build context, relative to the compose file."""
+    dockerfile: str
+    """Relative to the context."""
+    args: Mapping[str, Word]
+    span: Span
+
+
+def read_compose(path: str, data: bytes) -> Document:
+    """Return the document of a compose file: what the commands of its services install.
+
+    Never raises. Text that is no YAML gives a problem of the code ``yaml``.
+    """
+    file = file_of(path, data, KIND)
+    if file.problems or INSTALLS.search(file.text) is None:
+        return file
+    root, file = _root(file)
+    if root is None:
+        return file
+    found: list[Part] = []
+    for name, service in pairs(entry(root, "services")):
+        found += _commands(file, name, service)
+    return file._replace(parts=bounded(found))
+
+
+def _root(file: Document) -> tuple[Node | None, Document]:
+    read = scan_yaml(file.text)
+    if read.problem is not None:
+        return None, file._replace(problems=(read.problem,))
+    return read.root, file._replace(comments=notes_in(file.text))
+
+
+def _commands(file: Document, name: str, service: Node) -> list[Part]:
+    text = file.text
+    named = entry(service, "image")
+    image: Image | None = None
+    if named is not None and named.kind == "scalar" and entry(service, "build") is None:
+        word = interpolated(word_of(text, named))
+        if word and all(atom.known for atom in word):
+            image = Image(text_of(word), named.inner)
+    environ = _listed(text, entry(service, "environment"))
+    reader = Reader(
+        Setting(
+            file,
+            prefix=f"service {name}, ",
+            environment=f"service {name}",
+            platform="linux",
+            image=image,
+        )
+    )
+    for key in ("entrypoint", "command"):
+        node = entry(service, key)
+        if node is None or INSTALLS.search(text, node.start, node.end) is None:
+            continue
+        before = len(reader.parts)
+        if node.kind == "scalar":
+            source = Source(interpolated(word_of(text, node)))
+            reader.read(read_script(source, environ, shell=Shell()))
+        else:
+            words = tuple(
+                Text(interpolated(word_of(text, one)), one.span) for one in node.scalars()
+            )
+            other = entry(service, "entrypoint")
+            if key == "command" and len(words) == 1 and other is not None:
+                shell = text_in(other) or " ".join(text_in(one) for one in other.scalars())
+                if re.search(r"sh\s+-[a-z]*c\s*$", shell):
+                    reader.read(read_script(Source(words[0].atoms), environ, shell=Shell()))
+                    continue
+            if words:
+                reader.read([Command(words, environ, node.span, "", None)])
+        for number in range(before, len(reader.parts)):  # inside of quotes of its own
+            reader.parts[number] = reader.parts[number]._replace(options_at=None)
+    return reader.parts
+
+
+def _listed(text: str, node: Node | None) -> dict[str, Word]:
+    """Return a mapping, or a list of ``NAME=value``, as words."""
+    found: dict[str, Word] = {}
+    for key, value in pairs(node):
+        if value.kind == "scalar":
+            found[key] = interpolated(word_of(text, value))
+    for one in node.scalars() if node is not None and node.kind == "sequence" else ():
+        name, equals, _ = one.value.partition("=")
+        if equals:
+            found[name] = interpolated(cut(word_of(text, one), len(name) + 1))
+    return found
+
+
+def interpolated(word: Word) -> Word:
+    """Return a word with the variables of the user's environment replaced, by their defaults."""
+    text = text_of(word)
+    if "$" not in text:
+        return word
+    found: list[Atom] = []
+    at = 0
+    for match in _VARIABLE.finditer(text):
+        found += cut(word, at, match.start())
+        at = match.end()
+        span = span_of(cut(word, match.start(), match.end()))
+        if match[0] == "$$":
+            found.append(Atom("$", *span, False))
+        elif (match[3] or "").endswith("-"):
+            inner = cut(word, match.start(4), match.end(4))
+            found += [atom.used_at(*span, match[2]) for atom in inner]
+        elif not (match[3] or "").endswith("+"):
+            found.append(unknown(match[1] or match[2], *span))
+    found += cut(word, at)
+    return tuple(found)
+
+
+# -- builds
+
+
+def builds(file: Document) -> Iterator[Build]:
+    """Yield the builds of a compose file that give arguments."""
+    root, file = _root(file)
+    for name, service in pairs(entry(root, "services")):
+        build = entry(service, "build")
+        args = _listed(file.text, entry(build, "args")) if build is not None else {}
+        if build is None or not args:
+            continue
+        folder = text_in(entry(build, "context")) or "."
+        dockerfile = text_in(entry(build, "dockerfile")) or "Dockerfile"
+        if "$" in folder or "$" in dockerfile or "://" in folder:
+            continue
+        yield Build(name, folder, dockerfile, args, build.span)
+
+
+def with_builds(file: Document, read: Callable[[str], bytes]) -> Document:
+    """Return a compose file with what its builds install where their arguments matter.
+
+    Args:
+        read: gives the bytes of a file; one that cannot be read is passed over.
+    """
+    if file.problems or "args" not in file.text or "build" not in file.text:
+        return file
+    from torchpin.documents.dockerfile import build as build_image
+
+    found: list[Part] = list(file.parts)
+    for build in builds(file):
+        folder = os.path.join(os.path.dirname(file.path), build.folder)
+        try:
+            data = read(os.path.normpath(os.path.join(folder, build.dockerfile)))
+        except TorchpinError:
+            continue  # it is not here: nothing is known
+        image = file_of(build.dockerfile, data, "dockerfile")
+        if INSTALLS.search(image.text) is None:
+            continue
+        for part in build_image(image, _outside(build.args)):
+            moved = _moved(part, file, build)
+            if moved is not None:
+                found.append(moved)
+    return file._replace(parts=bounded(found))
+
+
+def _outside(args: Mapping[str, Word]) -> dict[str, Word]:
+    """Return arguments as values that stand outside of the Dockerfile, with their names."""
+    return {
+        name: tuple(
+            Atom(
+                one.value,
+                one.start,
+                one.end,
+                False,
+                Span(one.start, one.end) if one.plain else one.home,
+                f"args {name}",
+                one.known,
+            )
+            for one in word
+        )
+        for name, word in args.items()
+    }
+
+
+def _moved(part: Part, file: Document, build: Build) -> Part | None:
+    """Return a part of a Dockerfile as one of the compose file, None if no argument reaches it."""
+    words = dict(part.words)
+    places: dict[Span, Span] = {}
+    for line, word in words.items():
+        spans = [one.home or build.span for one in word if one.name.startswith("args ")]
+        if spans:
+            places[line] = Span(min(one.start for one in spans), max(one.end for one in spans))
+    if not places:
+        return None
+
+    def place(line: Span) -> Span:
+        return places.get(line, build.span)
+
+    def declaration(one: Declaration) -> Declaration:
+        span = place(one.line_span)
+        return one._replace(
+            span=span,
+            line_span=span,
+            name_span=span,
+            specifier_span=span if one.specifier_span is not None else None,
+            marker_span=span if one.marker_span is not None else None,
+            url_span=span if one.url_span is not None else None,
+            hashes=(),
+            options=(),
+            from_variable=True,
+        )
+
+    def index(one: IndexLine) -> IndexLine:
+        span = place(one.line_span)
+        return one._replace(span=span, url_span=span, line_span=span, from_variable=True)
+
+    used = [place(line) for line in words]
+    document = part.document._replace(
+        path=file.path,
+        text=file.text,
+        encoding=file.encoding,
+        bom=file.bom,
+        newline=file.newline,
+        declarations=tuple(map(declaration, part.document.declarations)),
+        indexes=tuple(map(index, part.document.indexes)),
+        includes=tuple(
+            one._replace(
+                path=one.path
+                if os.path.isabs(one.path) or "://" in one.path
+                else os.path.join(build.folder, one.path),
+                span=build.span,
+            )
+            for one in part.document.includes
+        ),
+        options=tuple(
+            one._replace(span=build.span, value_span=None) for one in part.document.options
+        ),
+        problems=(),
+        comments=(),
+    )
+    return part._replace(
+        document=document,
+        name=f"service {build.service}, {part.name} of {build.dockerfile}",
+        span=build.span,
+        options_at=None,
+        image=Image(part.image.reference, build.span) if part.image is not None else None,
+        environment=f"service {build.service}: {part.environment}",
+        words=tuple(
+            (place(line), tuple(_fixed(one, build.span) for one in word))
+            for line, word in words.items()
+            if line in places and used.count(place(line)) == 1
+        ),
+        backend=(),
+        slips=(),
+    )
+
+
+def _fixed(atom: Atom, span: Span) -> Atom:
+    """Return an atom of the Dockerfile as one that is not written in the compose file."""
+    if atom.name.startswith("args "):
+        home = atom.home or span
+        return atom._replace(start=home.start, end=home.end)
+    return Atom(atom.value, span.start, span.end, False, None, atom.name, atom.known)
