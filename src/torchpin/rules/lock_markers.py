@@ -43,6 +43,19 @@ def marker_change(
     return f"it was made for {name} on {told(there - here)}, too, where the project asks for none"
 
 
+def same_reach(
+    project: Project, all_: list[Declaration], recorded: list[LockedRequirement], extra: str
+) -> bool:
+    """Return whether a package is asked for at the same places, whatever its specifiers.
+
+    uv 0.13.9 leaves a lock as it is where a requirement only came to overlap with another one of
+    its package, so that the same builds serve the same places.
+    """
+    texts = pythons(project)
+    here = places([d.marker for d in all_], extra, texts)
+    return here is not None and here == places([r.marker for r in recorded], extra, texts)
+
+
 def can_hold(project: Project, one: Declaration) -> bool:
     """Return whether a declaration is known to apply somewhere that the project is for."""
     if not one.marker:

@@ -236,21 +236,21 @@ class LockOutOfDate(LockRule):
 
 def changed(root: Document, project: Project, lock: Lock, own: str, one: Declaration) -> str:
     """Return how markers and extras of a declaration differ from what ``uv.lock`` recorded."""
-    from torchpin.rules.lock_markers import marker_change
+    from torchpin.rules.lock_markers import marker_change, same_reach
 
     spec = wanted(one.specifier)
-    same = [
-        other
-        for other in root.declarations
-        if at(other) == at(one) and alike(wanted(other.specifier), spec) and comparable(other)
-    ]
-    recorded = [
+    every = [other for other in root.declarations if at(other) == at(one) and comparable(other)]
+    known = [
         other
         for other in lock.manifest
         if (other.package, scope_of(other.extra, other.group, other.kind)) == at(one)
-        and alike(wanted(other.specifier), spec)
         and (other.by == own or other.kind)
     ]
+    same = [other for other in every if alike(wanted(other.specifier), spec)]
+    recorded = [other for other in known if alike(wanted(other.specifier), spec)]
+    extra = one.scope.partition("extra:")[2]
+    if len(same) < len(every) and same_reach(project, every, known, extra):
+        return ""
     if any(d.url is not None for d in same) or any(r.url is not None for r in recorded):
         return ""
     return marker_change(project, one, same, recorded)
