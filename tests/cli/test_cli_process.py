@@ -151,14 +151,14 @@ def test_the_hint_of_fleet_show_is_a_profile(run: Run, broken: Path) -> None:
 def test_a_comment_that_silences_nothing_is_told(run: Run, broken: Path) -> None:
     broken.write_text(
         "torch==2.15.0  # torchpin: ignore[TP201,TP999] why\n"
-        "# torchpin: ignore[tp7]\n"
+        "# torchpin: ignore[tp77]\n"
         "torchvision==0.29.2  # torchpin: ignore[TP2, TP3]\n"
     )
     done = run("check", *FLEET)
     notes = [line for line in told(done).splitlines() if "silences nothing" in line]
     assert notes == [
         "note: requirements.txt:1: no rule begins with 'TP999': it silences nothing",
-        "note: requirements.txt:2: no rule begins with 'TP7': it silences nothing",
+        "note: requirements.txt:2: no rule begins with 'TP77': it silences nothing",
     ]
     assert "silences" not in told(run("check", "--quiet", *FLEET))
 
