@@ -114,3 +114,52 @@ def test_a_fork_that_has_no_version_stops_the_lock() -> None:
     selection = one(chosen(body + source("cu126")))
     assert selection.status == "unknown"
     assert selection.because.startswith("poetry stops: torch 2.3.9")
+
+
+PROJECT = (
+    '[project]\nname = "app"\nversion = "1"\nrequires-python = ">=3.11"\n'
+    'dependencies = ["torch{}"]\n[tool.poetry]\npackage-mode = false\n'
+    "[tool.poetry.dependencies]\ntorch = {}\n"
+)
+
+
+def enriched(asked: str, entries: str, platform: str = "linux-x86_64") -> SelectedSet:
+    """Select where ``[project]`` asks for torch and Poetry's own table adds to it."""
+    text = PROJECT.format(asked, entries) + source("cu126") + source("cpu")
+    document = read_pyproject("pyproject.toml", text.encode())
+    assert not document.problems
+    own = Python(3, 11)
+    target = Target(NodeGroup("group", (), (own,), platform), own)
+    return select(project_installs(document, lock=None, client=None)[0], target, load_catalog())
+
+
+def test_each_entry_of_poetrys_table_makes_a_requirement_of_the_projects() -> None:
+    entries = (
+        '[{ source = "cu126", markers = "sys_platform == \'linux\'" },'
+        " { markers = \"sys_platform != 'linux'\" }]"
+    )
+    assert build(enriched(">=2.11", entries)) == "2.14.1+cu126 channel"
+    assert build(enriched(">=2.11", entries, "macos-arm64")) == "2.15.0 pypi"
+
+
+def test_bounds_of_poetrys_table_narrow_those_of_the_project() -> None:
+    assert build(enriched(">=2.11", '{ version = "<2.14", source = "cu126" }')) == (
+        "2.13.0+cu126 channel"
+    )
+    assert build(enriched("", '"~2.12"')) == "2.12.1 pypi"
+
+
+def test_an_entry_whose_marker_contradicts_the_projects_adds_nothing() -> None:
+    marked = " ; sys_platform == 'linux'"
+    entry = '{ source = "cpu", markers = "sys_platform == \'darwin\'" }'
+    assert build(enriched(marked, entry)) == "2.15.0 pypi"
+
+
+def test_a_marker_of_poetrys_table_says_where_the_projects_is_installed() -> None:
+    entry = '{ source = "cu126", markers = "sys_platform == \'linux\'" }'
+    assert build(enriched("", entry)) == "2.14.1+cu126 channel"
+    assert one(enriched("", entry, "macos-arm64")).status == "skipped"
+
+
+def test_a_union_in_poetrys_table_is_not_known() -> None:
+    assert one(enriched("", '"2.12.0 || 2.14.0"')).status == "unknown"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from torchpin.documents.base import Declaration, Include, IndexLine, OptionText, Problem, Span
-from torchpin.documents.project import ConflictSet, ProjectIndex, Setting, Source
+from torchpin.documents.project import ConflictSet, Enriched, ProjectIndex, Setting, Source
 from torchpin.documents.requirement import Part, canonical, parse_parts
 from torchpin.documents.toml_view import View
 
@@ -54,6 +54,7 @@ class Manifest:
         self.package = True
         self.ignored = ""
         self.uv_table = False
+        self.enriched: list[Enriched] = []
 
     def problem(self, message: str, span: Span, code: str = "shape") -> None:
         """Note something that the owning tool refuses."""

@@ -13,7 +13,7 @@ import re
 from torchpin.documents.base import OptionText, Span
 from torchpin.documents.manifest import Asked, Manifest
 from torchpin.documents.poetry_constraint import python_marker, to_pep440
-from torchpin.documents.project import ProjectIndex, Source
+from torchpin.documents.project import Enriched, ProjectIndex, Source
 from torchpin.documents.requirement import canonical
 from torchpin.documents.toml_view import View
 from torchpin.documents.uv_manifest import table_span
@@ -144,14 +144,24 @@ def _read_one(
                 listed=listed,
             )
         )
-    if not declare:
-        return
     asked = Asked(name, "", marker=marker, marker_span=marker_span, name_span=key)
     version = view.string("version") if table else view
     options: list[OptionText] = []
     if version is not None:
         asked = _constrain(manifest, asked, version)
         options += asked.options
+    if not declare:
+        manifest.enriched.append(
+            Enriched(
+                package=canonical(name),
+                group=scope.removeprefix("group:") if scope else None,
+                specifier=asked.specifier if asked.valid else "",
+                understood=asked.valid,
+                marker=marker,
+                source=source.value if source is not None else None,
+            )
+        )
+        return
     if table:
         asked = asked._replace(extras=tuple(canonical(v.value) for v in view.strings("extras")))
         for place in ("url", "git", "path", "file"):

@@ -31,6 +31,24 @@ class Source(NamedTuple):
     """One of a list of entries."""
 
 
+class Enriched(NamedTuple):
+    """One entry of Poetry's own tables for a package that ``[project]`` asks for.
+
+    It adds a source, a marker and bounds to the requirement, which stays where it is.
+    """
+
+    package: str
+    """Canonical name."""
+    group: str | None
+    specifier: str
+    """PEP 440."""
+    understood: bool
+    """False where PEP 440 cannot say the constraint."""
+    marker: str | None
+    source: str | None
+    """Name of the source."""
+
+
 class ProjectIndex(NamedTuple):
     """One index of a project file."""
 
@@ -136,6 +154,8 @@ class Project(NamedTuple):
     uv_table: bool = False
     """The file has a ``[tool.uv]``, so that uv looks for settings no further (``uv.toml``: it is
     one)."""
+    enriched: tuple[Enriched, ...] = ()
+    """Poetry: what its own tables add to requirements of ``[project]``."""
 
 
 class LockedWheel(NamedTuple):

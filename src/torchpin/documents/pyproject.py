@@ -244,6 +244,7 @@ def _document(
         package=manifest.package,
         published=published,
         group_includes=tuple(manifest.group_includes),
+        enriched=tuple(manifest.enriched),
         ignored=manifest.ignored,
         uv_table=manifest.uv_table,
     )

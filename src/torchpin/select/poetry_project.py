@@ -85,36 +85,53 @@ class _PoetryLock(WholeLock):
         found: dict[tuple[str, str | None, str], Variant] = {}
         for one in placed:
             extra = one.declaration.scope.partition("extra:")[2]
-            for source, marker in self._routed(one.declaration):
-                key = (one.declaration.specifier, source, one.declaration.url or "")
+            for source, declaration in self._routed(one.declaration):
+                marker = declaration.marker
+                key = (declaration.specifier, source, declaration.url or "")
                 have = found.get(key, Variant((), source, (), ()))
                 found[key] = Variant(
-                    (*have.placed, one),
+                    (*have.placed, one._replace(declaration=declaration)),
                     source,
                     (*have.markers, marker),
                     (*have.extras, extra),
                 )
         return list(found.values())
 
-    def _routed(self, one: Declaration) -> Iterator[tuple[str | None, str | None]]:
-        """Yield source and marker of a declaration: its own, or those that enrich it."""
+    def _routed(self, one: Declaration) -> Iterator[tuple[str | None, Declaration]]:
+        """Yield source and declaration: its own, or as entries of Poetry's tables enrich it.
+
+        What ``[project]`` asks for becomes one requirement for each entry whose marker can hold
+        together with its own.
+        """
         group = one.scope.partition("group:")[2] or None
-        sources = [
-            source
-            for source in self.project.sources
-            if source.package == one.name and source.group == group
-        ]
-        own = [source for source in sources if _inside(source, one)]
-        if own:
-            yield own[0].value, one.marker
-            return
+        own = [source for source in self.project.sources if _inside(source, one)]
+        entries = [e for e in self.project.enriched if e.package == one.name and e.group == group]
         text, start = self.install.root.text, one.span.start
-        enriched = start > 0 and text[start - 1] in "\"'"
-        if not enriched or not sources:
-            yield None, one.marker
+        if own or start == 0 or text[start - 1] not in "\"'":
+            yield own[0].value if own else None, one
             return
-        for source in sources:
-            yield source.value, _both(one.marker, source.marker)
+        possible = [e for e in entries if self._possible(_both(one.marker, e.marker))]
+        for entry in possible:
+            both = ",".join(part for part in (one.specifier, entry.specifier) if part)
+            marker = _both(one.marker, entry.marker)
+            if entry.understood:
+                yield entry.source, one._replace(specifier=both, marker=marker)
+            else:
+                yield entry.source, one._replace(specifier="", marker=marker, valid=False)
+        if not possible:
+            yield None, one
+
+    def _possible(self, marker: str | None) -> bool:
+        """Return whether a marker can hold anywhere; one of extras counts as one that can."""
+        if marker is None or "extra" in marker:
+            return True
+        pythons = [f"{Version(text).major}.{Version(text).minor}.99" for text in self.pythons()]
+        nobody = frozenset[str]()
+        return any(
+            _holds(marker, platform, python, nobody) is not False
+            for platform in _PLATFORMS
+            for python in pythons
+        )
 
     # -- forks
 
@@ -269,6 +286,9 @@ class _PoetryLock(WholeLock):
             if name not in self.variants:
                 continue
             active = [p for p in placed if self._holds_here(p.declaration.marker) is not False]
+            platform = self.target.group.platform
+            if not any(v.active(platform, self.python, self.extras) for v in self.variants[name]):
+                active = []  # the markers of Poetry's tables hold nowhere here
             ask = combine(name, [], (), self.target)
             if active:
                 ask = self.asked(name, active)._replace(placed=active[0])
