@@ -18,6 +18,7 @@ from torchpin.documents.pipfile import content_hash, read_pipfile
 from torchpin.documents.pipfile_lock import digest_of, read_pipfile_lock
 from torchpin.documents.pixi_toml import read_pixi_toml
 from torchpin.documents.precommit_config import read_precommit_config
+from torchpin.documents.pyproject import read_pyproject
 from torchpin.documents.python_source import uses_of
 from torchpin.documents.requirements import read_requirements
 from torchpin.documents.script_block import read_script
@@ -709,6 +710,40 @@ base_python = ["python3.13"]
     assert [i.url for i in common.document.indexes] == ["https://download.pytorch.org/whl/cu126"]
     assert common.uncertain is not None
     assert (lint.name, lint.python, lint.uncertain) == ("tox lint", "3.13", None)
+
+
+def test_tox_and_pixi_in_a_project_file() -> None:
+    text = """\
+[project]
+name = "x"
+dependencies = ["torch>=2"]
+
+[tool.pixi.workspace]
+channels = ["conda-forge"]
+
+[tool.pixi.pypi-dependencies]
+torch = "==2.11.0"
+
+[tool.tox]
+legacy_tox_ini = \"\"\"
+[testenv]
+deps =
+    torch==2.9.1
+\"\"\"
+"""
+    document = read_pyproject("pyproject.toml", text.encode())
+    assert document.project is not None
+    assert [(one.name, one.client, one.syntax) for one in document.parts] == [
+        ("environment default", "uv", "toml"),
+        ("tox testenv", "pip", "ini"),
+    ]
+    first, second = document.parts
+    assert [text[slice(*d.span)] for d in first.document.declarations] == ['torch = "==2.11.0']
+    assert asked(document, second.document.declarations) == [("torch", "torch==2.9.1")]
+    assert first.document.project is None and document.conda is not None
+    native = text.split("legacy_tox_ini")[0] + 'env_run_base.deps = ["torch==2.8.0"]\n'
+    document = read_pyproject("pyproject.toml", native.encode())
+    assert [one.name for one in document.parts] == ["environment default", "tox base"]
 
 
 PIECES = st.sampled_from(

@@ -52,7 +52,11 @@ def read_pixi_toml(path: str, data: bytes) -> Document:
     file = file._replace(comments=read.spans.comments)
     if read.problem is not None:
         return file._replace(problems=(read.problem,))
-    root = View(read.data, read.spans.root, "", file.text, [])
+    return with_pixi(file, View(read.data, read.spans.root, "", file.text, []))
+
+
+def with_pixi(file: Document, root: View) -> Document:
+    """Return a document with the parts of a Pixi manifest, of which ``root`` is the top."""
     features = dict(root.entries("feature"))
     parts: list[Part] = []
     seen: set[tuple[str, ...]] = set()

@@ -6,12 +6,17 @@ the rest of the file is read. Sources: PEP 518, 621, 735, and each tool's own pa
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torchpin.documents.base import Document, Include, Problem, Span
 from torchpin.documents.manifest import Manifest
 from torchpin.documents.project import Project, Table
 from torchpin.documents.toml_view import Read, View, read_toml
 from torchpin.documents.uv_keys import PROJECT_ONLY
 from torchpin.documents.uv_manifest import read_uv
+
+if TYPE_CHECKING:
+    from torchpin.documents.parts import Part
 
 
 def read_pyproject(path: str, data: bytes) -> Document:
@@ -54,10 +59,33 @@ def read_pyproject(path: str, data: bytes) -> Document:
         _read_hatch(manifest, tables["hatch"])
     if "setuptools" in tables:
         _read_setuptools(manifest, tables["setuptools"])
-    return _document(path, "pyproject", read, manifest, owner, _published(root, manifest))
+    document = _document(path, "pyproject", read, manifest, owner, _published(root, manifest))
+    return _with_parts(document, tables) if {"tox", "pixi"} & set(tables) else document
 
 
 _A_TABLE = dict.fromkeys(("uv", "poetry", "pdm", "hatch"), "a table")
+
+
+def _with_parts(document: Document, tables: dict[str, View]) -> Document:
+    """Return a project file with what the environments of tox and Pixi in it install."""
+    file = document._replace(
+        declarations=(), indexes=(), includes=(), options=(), problems=(), project=None
+    )
+    parts: list[Part] = []
+    conda = None
+    if "pixi" in tables:
+        from torchpin.documents.pixi_toml import with_pixi
+
+        found = with_pixi(file, tables["pixi"])
+        parts += found.parts
+        conda = found.conda
+    if "tox" in tables:
+        from torchpin.documents.tox_ini import in_toml
+        from torchpin.documents.tox_toml import parts_of
+
+        legacy = tables["tox"].string("legacy_tox_ini")
+        parts += parts_of(file, tables["tox"]) if legacy is None else in_toml(file, legacy)
+    return document._replace(parts=tuple(parts), conda=conda)
 
 
 def read_uv_toml(path: str, data: bytes) -> Document:

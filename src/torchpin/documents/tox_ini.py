@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchpin.documents.base import Document, IndexLine, Span
 from torchpin.documents.ini_text import Ini, Line, Option, Section, scan_ini
@@ -25,6 +25,9 @@ from torchpin.documents.tox_names import (
     python_of,
     range_of,
 )
+
+if TYPE_CHECKING:
+    from torchpin.documents.toml_view import View
 
 KIND = "tox.ini"
 BASE = "testenv"
@@ -67,6 +70,18 @@ def read_tox_ini(path: str, data: bytes) -> Document:
     ini = scan_ini(file.text)
     file = file._replace(comments=ini.comments)
     return file._replace(parts=tox_parts(file, ini))
+
+
+def in_toml(file: Document, legacy: View) -> tuple[Part, ...]:
+    """Return the parts of a ``tox.ini`` that stands in a string of a ``pyproject.toml``.
+
+    Nothing is said of a text with escapes: the places inside are not known.
+    """
+    if not legacy.plain:
+        return ()
+    start, end = legacy.span
+    blank = re.sub(r"[^\r\n]", " ", file.text[:start])
+    return tox_parts(file, scan_ini(blank + file.text[start:end]))
 
 
 def tox_parts(file: Document, ini: Ini) -> tuple[Part, ...]:

@@ -27,10 +27,11 @@ def read_tox_toml(path: str, data: bytes) -> Document:
     if read.problem is not None:
         return file._replace(problems=(read.problem,))
     root = View(read.data, read.spans.root, "", file.text, [])
-    return file._replace(parts=tuple(_parts(file, root)))
+    return file._replace(parts=tuple(parts_of(file, root)))
 
 
-def _parts(file: Document, root: View) -> list[Part]:
+def parts_of(file: Document, root: View) -> list[Part]:
+    """Return the parts of a configuration of tox in TOML, of which ``root`` is the top."""
     base = root.get("env_run_base")
     own = {name: view for name, view in root.entries("env") if view.is_table()}
     names = [one.value for one in root.strings("env_list")]

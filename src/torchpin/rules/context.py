@@ -223,7 +223,11 @@ class Context:
         return default
 
     def rivals(self, way: Way) -> list[Way]:
-        """Return the other ways of the project that install anything of the family."""
+        """Return the other ways of the project that install anything of the family.
+
+        An environment that only checks the project (of tox, nox, a hook) stands in for no other
+        kind of way.
+        """
         if self._projects is None:
             self._projects = {}
             for one in self.ways:
@@ -233,7 +237,9 @@ class Context:
         return [
             other
             for other in self._projects.get(way.project, ())
-            if (other.install.root.path, other.install.name) != own and not together(way, other)
+            if (other.install.root.path, other.install.name) != own
+            and not together(way, other)
+            and (checks_only(way) or not checks_only(other))
         ]
 
     def pairs(self, way: Way) -> Iterator[tuple[JudgedSet, Judged]]:
@@ -241,6 +247,16 @@ class Context:
         for judged_set in way.sets:
             for one in judged_set.judged:
                 yield judged_set, one
+
+
+def checks_only(way: Way) -> bool:
+    """True if a way is an environment of tox, nox or a hook, wherever that is declared."""
+    if way.part is None:
+        return False
+    from torchpin.documents.kinds import CHECKS, kind_of
+
+    kind = kind_of(way.install.root.path)
+    return kind in CHECKS or (kind == "pyproject" and way.part.name.startswith("tox "))
 
 
 def together(way: Way, other: Way) -> bool:

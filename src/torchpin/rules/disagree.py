@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchpin.documents.base import Document, Span, line_starts, position
 from torchpin.documents.header import header_of
+from torchpin.documents.kinds import CHECKS
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import PUBLISHED
 from torchpin.rules.context import Context, Way, base_name
@@ -30,8 +31,6 @@ _PURPOSE = re.compile(
     r"(?![a-z0-9])"
 )
 """Words of the name of a part that say what it is for."""
-_ASIDE = frozenset(("tox.ini", "noxfile.py", "pre-commit"))
-"""Kinds of files whose environments only check a project: another torch there may be meant."""
 
 
 class Pins(NamedTuple):
@@ -123,7 +122,7 @@ class FilesDisagree(Rule):
             span,
             f"torch {version.removesuffix('.*')} here, {base.text} in "
             f"{base_name(base.document.path)}",
-            severity=INFO if {base.kind, other.kind} & _ASIDE else None,
+            severity=INFO if {base.kind, other.kind} & CHECKS else None,
             package="torch",
             because=(Because("both files pin it exactly", PUBLISHED, "the files"),),
             related=(Related(base.document.path, line, "the other pin"),),
@@ -163,7 +162,7 @@ def pins_in(ways: list[Way], context: Context) -> Iterator[Pins]:
             rank = 0 if document.lock is not None else 1 if document.project is not None else 2
             name = way.install.name or "" if document.kind == "part" else ""
             kind = kinds.get(document.path, document.kind)
-            rank = 4 if kind in _ASIDE else rank
+            rank = 4 if kind in CHECKS else rank
             pins = Pins(way, document, kind, pins_of(document))
             found.setdefault((document.path, name), (rank, pins))
     folders = {folder_of(path) for path, _ in found} | {os.path.normpath(ways[0].project)}
