@@ -37,7 +37,7 @@ DEBIAN = {
     "trixie": "2.41",
     "13": "2.41",
 }
-"""Debian release → glibc. Source: package libc6 of each release."""
+"""Debian release → glibc. Source: the version of package libc6 in each release of Debian."""
 ENTERPRISE = {"7": "2.17", "8": "2.28", "9": "2.34", "10": "2.39"}
 """Release of RHEL, its rebuilds and ``ubi`` → glibc. Source:
 https://access.redhat.com/solutions/38634."""
