@@ -21,7 +21,7 @@ GLIBC = {
     "noble": "2.39",
     "24.04": "2.39",
 }
-"""Ubuntu release → glibc. Source: package libc6 of each release (the first
+"""Ubuntu release → glibc. Source: the version of package libc6 in each release of Ubuntu (the first
 figure of the release; updates do not change it)."""
 DEBIAN = {
     "jessie": "2.19",
