@@ -21,11 +21,14 @@ COMMANDS = {
     "resolve": "find one set of versions that runs on the whole fleet",
     "init": "write a commented torchpin.toml (and a pre-commit hook)",
     "explain": "explain a rule: torchpin explain TP201",
-    "fleet": "show the declared fleet: torchpin fleet show",
+    "fleet": "show the declared fleet, import one, detect this machine",
     "inspect": "read a wheel or a library: its CUDA, its GPUs, does the fleet run it",
-    "catalog": "look builds up: torchpin catalog show torch 2.14.1",
+    "catalog": "look builds up (show torch 2.14.1), refresh, verify or diff them",
+    "constraints": "hold pip or uv to what runs on the fleet",
 }
 """Command → one line; ``cli/<command>.py`` holds it."""
+_STEERING = ("constraints", "index", "pip", "uv")
+"""They share a line of the help."""
 
 _HELP = """\
 torchpin: will the PyTorch that these files install run on this fleet?
@@ -34,8 +37,7 @@ usage: torchpin COMMAND [OPTIONS] [PATH ...]
 
 {commands}
 
-Start with:
-  torchpin check requirements.txt --gpu V100 --driver 550.54.15 --python 3.11
+Try: torchpin check requirements.txt --gpu V100 --driver 550.54.15 --python 3.11
 or declare the fleet once, in torchpin.toml or pyproject.toml [tool.torchpin]:
   [fleet.training]
   gpus = ["Tesla V100", "A100-SXM4-80GB"]
@@ -73,8 +75,10 @@ def main(argv: list[str]) -> int:
 
 def help_text() -> str:
     """Return the help of torchpin itself; it fits a screen of 24 lines."""
-    rows = "\n".join(f"  {name:<9}{text}" for name, text in COMMANDS.items())
-    return _HELP.format(commands=rows)
+    rows = [f"  {name:<9}{text}" for name, text in COMMANDS.items() if name not in _STEERING]
+    steering = ", ".join(name for name in _STEERING if name in COMMANDS)
+    rows.append(f"  {steering}: hold installers to what runs on the fleet")
+    return _HELP.format(commands="\n".join(rows))
 
 
 def guarded(argv: list[str]) -> int:

@@ -53,7 +53,7 @@ def requirement_lines(plan: Plan, client: str = "pip") -> tuple[str, ...]:
         for platform, full in found.items():
             by_version.setdefault(full, []).append(platform)
         pins += [
-            f"{package}=={full} ; {_marker(platforms, tuple(found))}"
+            f"{package}=={full} ; {platform_marker(platforms, tuple(found))}"
             for full, platforms in by_version.items()
         ]
     return (*_index_lines(plan, client), *pins)
@@ -68,7 +68,7 @@ def _index_lines(plan: Plan, client: str) -> list[str]:
     return [f"--extra-index-url {url}"]
 
 
-def _marker(platforms: list[str], others: tuple[str, ...]) -> str:
+def platform_marker(platforms: list[str], others: tuple[str, ...]) -> str:
     """Return the marker of ``platforms`` among ``others`` (all platforms of the plan)."""
     parts: list[str] = []
     for system in unique(platform.split("-")[0] for platform in platforms):
