@@ -173,6 +173,9 @@ def test_a_conflict_keeps_every_own_build(
         ("torch==2.13.0+cu126\n", "3.11", "label-not-on-index", "cu126"),
         (f"torch==2.13.0+cu126\n-i {W}/cu130\n", "3.11", "label-not-on-index", "cu130"),
         (f"torch==2.14.0+cu124\n-i {W}/cu124\n", "3.11", "not-on-channel", "2.6.0"),
+        ("torch==2.11.0+cu124\n", "3.11", "not-on-channel", "cu124 holds torch 2.4.0 to 2.6.0"),
+        (f"torch==2.4.0+cu126\n-i {W}/cu118\n", "3.11", "not-on-channel", "not 2.4.0"),
+        ("torchaudio==2.6.0+cu124\n", "3.11", "label-not-on-index", "lies on cu124, not on PyPI"),
         (f"torch==2.15.0\n-i {W}/cu126\n", "3.11", "not-on-channel", "2.14.1"),
         (f"torch>=2.12\n-i {W}/cu128\n", "3.11", "not-on-channel", "2.11.0"),
         ("torch~=2.1.0\n", "3.12", "python", "3.12"),
@@ -190,6 +193,22 @@ def test_misses(text: str, python: str, kind: str, said: str, choose: Choose) ->
     assert selection.miss.kind == kind
     assert said in selection.miss.message
     assert selection.miss.evidence in PROOF
+
+
+def test_only_a_build_that_exists_is_said_to_lie_on_the_channel_of_its_label(
+    choose: Choose,
+) -> None:
+    catalog = load_catalog()
+    seen = set()
+    for label in ("cu118", "cu124", "cu126", "cu129", "cu130", "rocm6.4", "xpu"):
+        for version in ("2.1.2", "2.5.1", "2.6.0", "2.8.0", "2.11.0", "2.14.1"):
+            miss = of(choose(f"torch=={version}+{label}\n", python="3.11"), "torch").miss
+            assert miss is not None
+            there = catalog.existence("torch", version, channel=label, home="channel").exists
+            assert (f"lies on {label}" in miss.message) == (there is True), miss
+            assert (miss.kind == "not-on-channel") == (there is False), miss
+            seen.add(there)
+    assert {True, False} <= seen
 
 
 def test_a_python_of_the_next_release_is_inferred_to_be_missing(choose: Choose) -> None:

@@ -368,6 +368,9 @@ class DiscontinuedChannel(MissRule):
 
     Fix: a channel that holds the version and runs on the fleet.
 
+    A warning only for a labelled pin in a file that names no index at all: one with a build of your
+    own may come from the command line.
+
     Evidence: the first and last proved release of the channel.
     """
 
@@ -375,6 +378,12 @@ class DiscontinuedChannel(MissRule):
     name = "discontinued-channel"
     severity = ERROR
     kinds: ClassVar[tuple[str, ...]] = ("not-on-channel",)
+
+    def severity_of(self, judged_set: JudgedSet, miss: Miss) -> str:
+        """A file without any index may get one from the command line that has an own build."""
+        if not names_index(judged_set):
+            return WARNING
+        return super().severity_of(judged_set, miss)
 
     def message(self, selection: Selection, miss: Miss) -> str:
         """Say where the channel stopped, or began."""

@@ -171,22 +171,7 @@ def _not_served(ask: Ask, pool: Pool, facts: Facts) -> Miss | Unclear:
     if pool.broad:
         return Unclear(f"{pool.broad} lists many channels; whether it has {ask.text} is not known")
     if ask.pin is not None and label and label not in pool.channels:
-        span = facts.channel_span(package, label)
-        where = " or ".join([*(["PyPI"] if pool.pypi else []), *pool.channels])
-        text = (
-            f"{package} {ask.pin[0]}+{label} lies on {label}, not on {where}"
-            if span is not None
-            else f"no +{label} build of {package} lies on {where}"
-        )
-        return Miss(
-            "label-not-on-index",
-            text,
-            PUBLISHED,
-            _LABEL_SOURCE,
-            label,
-            span.first if span else None,
-            span.last if span else None,
-        )
+        return _label_elsewhere(package, ask.pin[0], label, pool, facts)
     versions = [ask.pin[0]] if ask.pin is not None else _admitted(ask, facts)
     evidence, source = BOUNDED, ""
     channels = (label,) if label else pool.channels
@@ -226,6 +211,23 @@ def _not_served(ask: Ask, pool: Pool, facts: Facts) -> Miss | Unclear:
         span.first if span else None,
         span.last if span else None,
     )
+
+
+def _label_elsewhere(package: str, version: str, label: str, pool: Pool, facts: Facts) -> Miss:
+    """No index of the install is the channel of a label: does the build lie there at all?"""
+    where = " or ".join([*(["PyPI"] if pool.pypi else []), *pool.channels])
+    span = facts.channel_span(package, label)
+    first, last = (span.first, span.last) if span else (None, None)
+    there = facts.existence(package, version, channel=label, home="channel")
+    if there.exists is False and there.evidence in PROOF:
+        text = f"{label} holds no {package}"
+        if span is not None:
+            text = f"{label} holds {package} {first} to {last}, not {version}"
+        return Miss("not-on-channel", text, there.evidence, there.source, label, first, last)
+    text = f"no +{label} build of {package} lies on {where}"
+    if there.exists:
+        text = f"{package} {version}+{label} lies on {label}, not on {where}"
+    return Miss("label-not-on-index", text, PUBLISHED, _LABEL_SOURCE, label, first, last)
 
 
 def _admitted(ask: Ask, facts: Facts) -> list[str]:
