@@ -36,6 +36,7 @@ __all__ = [
     "fleet_schema_path",
     "load_profile",
     "parse_pythons",
+    "read_profile",
 ]
 
 TOP_KEYS = (
@@ -159,7 +160,15 @@ def load_profile(path: str) -> Fleet:
             declares what is unknown, impossible or contradictory. Several problems come in one
             error: its place is that of the first, the others follow in its message.
     """
-    text = decode(_read(path), path)
+    return read_profile(decode(_read(path), path), path)
+
+
+def read_profile(text: str, path: str) -> Fleet:
+    """Return the fleet that the text of a profile declares; ``path`` names it and tells its kind.
+
+    Raises:
+        ConfigError: as ``load_profile``.
+    """
     data: Any = loads(text, path)
     prefix: Path = ()
     if os.path.basename(path) == "pyproject.toml":

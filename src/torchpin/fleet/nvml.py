@@ -1,0 +1,113 @@
+"""What NVIDIA's driver tells of this machine, through its own library NVML, without a package.
+
+Functions and codes: NVML API Reference Guide (https://docs.nvidia.com/deploy/nvml-api/) and nvml.h.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from typing import Any, NamedTuple
+
+from torchpin.fleet.importers.model import SeenGpu
+
+_NAME_BYTES = 96  # NVML_DEVICE_NAME_V2_BUFFER_SIZE
+_VERSION_BYTES = 80  # NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
+_SUCCESS = 0
+_MEANINGS = {
+    3: "not supported",
+    4: "no permission",
+    9: "the NVIDIA driver is not loaded",
+    12: "a library of the NVIDIA driver is missing",
+    15: "the GPU has fallen off the bus",
+    16: "the GPU has fallen off the bus",
+    18: "the driver in the kernel and its libraries are of different versions: reboot",
+    999: "an internal error of the driver",
+}
+_MOST_GPUS = 256
+
+
+class Nvml(NamedTuple):
+    """What NVML tells."""
+
+    gpus: tuple[SeenGpu, ...]
+    driver: str
+    problems: tuple[str, ...] = ()
+    """What did not answer, in words."""
+
+
+def libraries() -> tuple[str, ...]:
+    """Return where NVML may be: by its name, and where WSL and Windows keep it."""
+    if sys.platform == "win32":
+        files = os.environ.get("PROGRAMW6432", r"C:\Program Files")
+        return ("nvml.dll", rf"{files}\NVIDIA Corporation\NVSMI\nvml.dll")
+    return ("libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so.1")
+
+
+def load() -> Any | None:
+    """Return the library, or None where there is none."""
+    for name in libraries():
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    return None
+
+
+def ask(library: Any) -> Nvml:
+    """Return what NVML tells; whatever it refuses is a problem in words, never an exception."""
+    try:
+        code = library.nvmlInit_v2()
+    except AttributeError:
+        return Nvml((), "", ("NVML lacks nvmlInit_v2",))
+    if code != _SUCCESS:
+        return Nvml((), "", (f"NVML did not start: {_meaning(code)}",))
+    try:
+        return _ask(library)
+    except AttributeError as error:
+        return Nvml((), "", (f"NVML lacks a function: {error}",))
+    finally:
+        library.nvmlShutdown()
+
+
+def _ask(library: Any) -> Nvml:
+    problems: list[str] = []
+    buffer = ctypes.create_string_buffer(_VERSION_BYTES)
+    driver = ""
+    code = library.nvmlSystemGetDriverVersion(buffer, ctypes.c_uint(_VERSION_BYTES))
+    if code == _SUCCESS:
+        driver = buffer.value.decode("ascii", "replace")
+    else:
+        problems.append(f"NVML tells no driver version: {_meaning(code)}")
+    count = ctypes.c_uint(0)
+    code = library.nvmlDeviceGetCount_v2(ctypes.byref(count))
+    if code != _SUCCESS:
+        problems.append(f"NVML tells no number of GPUs: {_meaning(code)}")
+    gpus: list[SeenGpu] = []
+    for number in range(min(count.value, _MOST_GPUS)):
+        handle = ctypes.c_void_p()
+        code = library.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(number), ctypes.byref(handle))
+        if code != _SUCCESS:
+            problems.append(f"GPU {number} does not answer: {_meaning(code)}")
+            continue
+        gpus.append(_gpu(library, handle))
+    return Nvml(tuple(gpus), driver, tuple(problems))
+
+
+def _gpu(library: Any, handle: ctypes.c_void_p) -> SeenGpu:
+    buffer = ctypes.create_string_buffer(_NAME_BYTES)
+    code = library.nvmlDeviceGetName(handle, buffer, ctypes.c_uint(_NAME_BYTES))
+    name = buffer.value.decode("utf-8", "replace") if code == _SUCCESS else ""
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    capability = None
+    function = getattr(library, "nvmlDeviceGetCudaComputeCapability", None)  # drivers from 384 on
+    if function is not None:
+        code = function(handle, ctypes.byref(major), ctypes.byref(minor))
+        if code == _SUCCESS:
+            capability = (major.value, minor.value)
+    return SeenGpu(name, capability)
+
+
+def _meaning(code: int) -> str:
+    return _MEANINGS.get(code, f"NVML error {code}")
