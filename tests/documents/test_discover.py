@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -129,3 +131,47 @@ def test_unreadable_folder_below_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     found = discover([str(tmp_path)])
     assert [file.path for file in found.files] == [str(tmp_path / "a" / "requirements.txt")]
     assert found.skipped == ((str(tmp_path / "b"), "Permission denied"),)
+
+
+def test_what_git_ignores_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text("build/\n/local-requirements.txt\nkept-requirements.txt\n")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / ".gitignore").write_text("!build/\nold/\n")
+    for name in (
+        *("requirements.txt", "build/requirements.txt", "local-requirements.txt"),
+        *("sub/build/requirements.txt", "sub/old/requirements.txt", "kept-requirements.txt"),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("torch\n")
+    subprocess.run(["git", "-C", str(tmp_path), "add", "-f", "kept-requirements.txt"], check=True)
+    monkeypatch.chdir(tmp_path)
+    every = ["kept-requirements.txt", "requirements.txt", "sub/build/requirements.txt"]
+    assert [one.path for one in discover(["."]).files] == every
+    assert [one.path for one in discover(["build"]).files] == ["build/requirements.txt"]
+    assert [one.path for one in discover(["local-requirements.txt"]).files] == [
+        "local-requirements.txt"
+    ]
+    # Inside of a hook git names a repository of its own.
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    assert [one.path for one in discover([str(tmp_path / "sub")]).files] == [
+        str(tmp_path / "sub/build/requirements.txt")
+    ]
+
+
+def test_without_git_everything_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text("requirements.txt\n")
+    (tmp_path / "requirements.txt").write_text("torch\n")
+    monkeypatch.setenv("PATH", "")
+    assert len(discover([str(tmp_path)]).files) == 1
+
+
+def test_hidden_folders_of_ci_systems_are_looked_into(tmp_path: Path) -> None:
+    for name in (".github/workflows/ci.yml", ".circleci/config.yml", ".cache/requirements.txt"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("run: pip install torch\n")
+    found = discover([str(tmp_path)], ALL).files
+    assert [one.kind for one in found] == ["circleci", "github-workflow"]

@@ -210,7 +210,8 @@ class _Config:
                 _GPU,
             )
         if entry(node, "macos") is not None:
-            return Place("macos-arm64", Image("CircleCI macos", node.span))
+            system = "macos-x86_64" if "x86" in label else "macos-arm64"
+            return Place(system, Image("CircleCI macos", node.span))
         if machine is None:
             return None
         if label.startswith("windows"):

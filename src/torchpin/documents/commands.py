@@ -58,6 +58,8 @@ _UPGRADES = frozenset(
         *("--reinstall", "--exact", "--upgrade-package"),
     )
 )
+_GLOB = re.compile(r"[*?].*\.(?:whl|zip|gz)\Z|[*?].*/|/.*[*?]")
+"""A pattern of file names, which the shell replaces."""
 _LIST = re.compile(r",(?=[A-Za-z])")
 """Where one requirement of ``--with`` ends: no version begins with a letter."""
 
@@ -731,6 +733,10 @@ def _in_pieces(atoms: Word) -> bool:
 def _requirement(word: Text) -> bool:
     """True for a word that can be read as a requirement: no option, no bare stand-in, no glob."""
     value = word.value
+    if _GLOB.search(value) is not None:
+        return False
+    if not word.known and value.endswith((".whl", ".zip", ".gz")):
+        return False
     return bool(re.match(r"[A-Za-z0-9]", value)) and not value.startswith("${")
 
 

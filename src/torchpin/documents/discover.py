@@ -8,13 +8,14 @@ import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from torchpin.documents.ignored import ignored_below
 from torchpin.documents.kinds import FILES_PATTERN, KINDS, LOCKS, LONE, PART_KINDS, kind_of
 from torchpin.documents.loader import load, read_bytes
 from torchpin.errors import TorchpinError, UsageError
 
 __all__ = ["FILES_PATTERN", "KINDS", "Found", "FoundFile", "discover", "kind_of", "load"]
 
-_SKIPPED_FOLDERS = frozenset(("node_modules", "site-packages", "__pycache__"))
+_SKIPPED_FOLDERS = frozenset(("node_modules", "site-packages", "__pycache__", "bower_components"))
 _HIDDEN_FOLDERS = frozenset(
     (
         *(".github", ".gitlab", ".circleci", ".azure-pipelines", ".azure", ".azuredevops"),
@@ -27,7 +28,7 @@ _HINT = "requirements and constraints files are read"
 _HINT_ALL = (
     "requirements and constraints files, pyproject.toml, uv.toml, uv.lock, poetry.lock, pdm.lock "
     "and pylock.toml are read, and files that install by commands: Dockerfiles, shell scripts, "
-    "Makefiles, justfiles"
+    "Makefiles, justfiles, CI files, compose files"
 )
 _NAMES = re.compile(
     rb"torch|triton|xformers|vllm|accelerate|bitsandbytes|fairseq|fastai|lightning"
@@ -65,10 +66,10 @@ class Found(NamedTuple):
 def discover(paths: Sequence[str], kinds: frozenset[str] | None = None) -> Found:
     """Return the dependency files among ``paths`` and, sorted, in the folders among them.
 
-    Each file comes once, also where links or overlapping arguments lead to it twice. Hidden
-    folders, virtual environments, ``node_modules`` and ``site-packages`` are passed over unless
-    named. A file that is named is taken whatever its name, as a requirements file if the name
-    does not tell. ``kinds`` are those wanted (``KINDS``: all), None for requirements files only.
+    Each file comes once, also where links or overlapping arguments lead to it twice. What git
+    ignores, hidden folders but for those of CI systems, virtual environments, ``node_modules`` and
+    ``site-packages`` are passed over unless named. A file that is named is taken whatever its
+    name, as a requirements file if the name does not tell. ``kinds`` are those wanted (``KINDS``: all), None for requirements files only.
     A project file that a folder holds is left out if it names nothing that torchpin knows and no
     lock stands beside it.
 
@@ -145,6 +146,8 @@ def _walk(
     found: list[tuple[str, str]] = []
     stack = [root]
     top = os.path.basename(os.path.abspath(root))
+    ignored = ignored_below(root or ".")
+    begin = 0 if root in (".", "") else len(os.path.join(root, ""))
     while stack:
         folder = stack.pop()
         try:
@@ -168,6 +171,8 @@ def _walk(
         locked = False
         for entry in entries:
             path = entry.name if folder in (".", "") else os.path.join(folder, entry.name)
+            if ignored and path[begin:].replace(os.sep, "/") in ignored:
+                continue
             try:
                 if entry.is_dir():
                     if entry.name not in _SKIPPED_FOLDERS and (

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Sequence
 
+from torchpin.catalog.model import WATCHED
 from torchpin.documents.atoms import Word, cut, text_of
 from torchpin.documents.base import Declaration, Document, Edit, IndexLine, Span, apply_edits
 from torchpin.documents.kinds import kind_of
@@ -255,9 +256,11 @@ def replaced(atoms: Word, new: str) -> list[Edit] | None:
 def disagreement(old: Document, new: Document, part: Part, after: Part) -> str:
     """Return which other part an edit of a variable would give another version, ``""`` if none.
 
-    What changes in the others must be what this part now says itself.
+    What changes in the others must be what this part now says itself. Where cells of a matrix
+    share the command, an index must not change for a cell that asks for another version.
     """
     mine = {(one.name, one.specifier) for one in after.document.declarations}
+    named = {one.name for one in after.document.declarations if one.name in WATCHED}
     urls = {line.url for line in after.document.indexes}
     for before, then in zip(old.parts, new.parts, strict=True):
         if before.span == part.span and before.name == part.name:
@@ -268,6 +271,11 @@ def disagreement(old: Document, new: Document, part: Part, after: Part) -> str:
         if (
             not has - had <= mine
             or not {line.url for line in then.document.indexes} - links <= urls
+            or (
+                before.span == part.span
+                and links != {line.url for line in then.document.indexes}
+                and any((name, specifier) not in mine and name in named for name, specifier in has)
+            )
         ):
             return before.name
     return ""

@@ -278,6 +278,8 @@ def of_part(finding: Finding, part: Part) -> Finding:
     if part.uncertain is not None and finding.severity == ERROR:
         ground = Because(f"not an error: {part.uncertain}", INFERRED, "")
         finding = finding._replace(severity=WARNING, because=(*finding.because, ground))
+    if part.elsewhere is not None and finding.code in ("TP205", "TP207"):
+        finding = finding._replace(severity=INFO)  # it tells for which hardware it is
     if part.elsewhere is not None and finding.severity == ERROR and on_hardware(finding):
         ground = Because(f"not an error: {part.elsewhere}", INFERRED, "")
         finding = finding._replace(severity=WARNING, because=(*finding.because, ground))

@@ -121,7 +121,8 @@ class CompanionMismatch(MisfitRule):
 
     Fix: the companion that was made for this torch.
 
-    Evidence: Requires-Dist in the companion's METADATA.
+    Evidence: Requires-Dist in the companion's METADATA; for torchcodec and torchao, where that says
+    nothing, the tables of versions that their projects publish.
     """
 
     code = "TP301"
@@ -141,8 +142,11 @@ class CompanionMismatch(MisfitRule):
     ) -> list[Because]:
         """Name the requirement, and what would fit."""
         companion, build = one.build, torch.build
-        if companion is None or build is None or not companion.requires_torch:
+        if companion is None or build is None:
             return super().grounds(context, one, torch, bad)
+        if not companion.requires_torch:
+            grounds = super().grounds(context, one, torch, bad)
+            return grounds + partner_of(context, build.version, companion.package)
         grounds = [
             Because(requirement_of(companion), reason.evidence, reason.source) for reason in bad
         ]
@@ -263,7 +267,9 @@ class CompanionMismatch(MisfitRule):
             for build in context.catalog.find(one.selection.package, version=version):
                 if build.evidence not in PROOF or not build.requires_torch:
                     continue
-                if SpecifierSet(build.requires_torch).contains(asked, prereleases=True):
+                # Each build names its own label; the number is what counts here.
+                numbers = re.sub(r"\+[A-Za-z0-9.]+", "", build.requires_torch)
+                if SpecifierSet(numbers).contains(asked, prereleases=True):
                     break
                 text = requirement_of(build)
                 grounds = [Because(text, build.evidence, build.source)]

@@ -82,7 +82,8 @@ def part_installs(
             name = name_of(placed)
             if name in FAMILY and placed.declaration.marker is None:
                 pin = exact_version(placed.declaration.specifier)
-                mine[name] = Installed(pin[0] if pin else None, placed)
+                known = pin is not None and "$" not in pin[0]
+                mine[name] = Installed(pin[0] if pin is not None and known else None, placed)
 
 
 def facts_of(part: Part) -> ImageFacts:
@@ -102,12 +103,20 @@ def without_met(install: Install, part: Part, before: Mapping[str, Installed]) -
 
 def without_installed(chosen: SelectedSet, before: Mapping[str, Installed]) -> SelectedSet:
     """Return a selection without the torch that only a companion asks for and that is there."""
+    builds = {one.package: one.build for one in chosen.selections}
 
     def there(selection: Selection) -> bool:
         have = before.get(selection.package)
         if have is None or selection.placed is not None or selection.build is None:
             return False
-        return have.version == selection.build.version
+        if have.version == selection.build.version:
+            return True
+        by = builds.get(selection.implied_by or "")
+        if by is None or have.version is None:
+            return False
+        # What is there stays unless the companion surely wants another one.
+        wanted = by.requires_torch
+        return not wanted or admits(wanted, version_of(have.version))
 
     return chosen._replace(selections=tuple(one for one in chosen.selections if not there(one)))
 
@@ -132,4 +141,7 @@ def _met(placed: Placed, there: Installed | None) -> bool:
         return False
     if there.version is not None:
         return admits(declaration.specifier, version_of(there.version))
-    return "<" not in declaration.specifier and "=" not in declaration.specifier.replace(">=", "")
+    exact = "==" in declaration.specifier or "~=" in declaration.specifier
+    if there.placed is None:  # an image's, of some version: what may be met is not told of
+        return not exact
+    return not exact and "<" not in declaration.specifier

@@ -1,0 +1,124 @@
+"""CI files and commands through all stages: what public files have shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchpin.engine import Options, check, fix
+from torchpin.fleet.profile import fleet_from_options
+
+FLEET = fleet_from_options(
+    gpus=("Tesla V100",), driver="550.54.15", python="3.11", platform="linux-x86_64", glibc=None
+)
+
+
+def codes(folder: Path, name: str, text: str) -> list[tuple[str, str]]:
+    """Return severity and code of what is found in one file."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    found = check(Options((str(path),), isolated=True), FLEET).findings
+    return [(one.severity, one.code) for one in found]
+
+
+def test_values_that_are_not_known_stop_nothing(tmp_path: Path) -> None:
+    text = (
+        "pip install torch==$1\npip install 'torch>=2'\npip install dist/*.whl app-*.whl\n"
+        "pip install nni-$2-py3-none-any.whl\n"
+    )
+    assert not [one for one in codes(tmp_path, "a.sh", text) if one[0] == "error"]
+    action = (
+        "inputs: {torch: {required: true}, page: {required: true}}\nruns:\n  steps:\n"
+        "    - run: pip install torch==${{ inputs.torch }} -f "
+        "https://download.pytorch.org/whl/torch_stable.html\n"
+    )
+    assert ("warning", "TP402") in codes(tmp_path, "action.yml", action)
+
+
+def test_a_companion_that_takes_any_torch_replaces_none(tmp_path: Path) -> None:
+    text = "pip install torch==2.4.0\npip install torchtext==0.6.0\n"
+    assert "TP702" not in [code for _, code in codes(tmp_path, "a.sh", text)]
+    text = "pip install torch==2.4.0\npip install torchvision\n"
+    assert "TP702" in [code for _, code in codes(tmp_path, "b.sh", text)]
+
+
+def test_labels_of_other_builds_make_no_mismatch(tmp_path: Path) -> None:
+    text = (
+        "pip install torch==1.10.0+cu102 torchvision==0.11.0+cu102 "
+        "-f https://download.pytorch.org/whl/torch_stable.html\n"
+    )
+    assert "TP301" not in [code for _, code in codes(tmp_path, "a.sh", text)]
+
+
+WORKFLOW = """\
+jobs:
+  unit:
+    runs-on: {runner}
+    steps:
+      - uses: actions/setup-python@v5
+        with: {{python-version: "{python}"}}
+      - run: pip install torch=={torch}
+"""
+
+
+@pytest.mark.parametrize(
+    ("runner", "python", "torch", "expected"),
+    [
+        # No GPU there: the fleet's does not matter.
+        ("ubuntu-latest", "3.11", "2.14.1", [("info", "TP206")]),
+        ("ubuntu-latest", "3.9", "2.14.1", [("error", "TP102")]),
+        ("windows-2022", "3.11", "2.14.1", []),
+        ("macos-13", "3.11", "2.14.1", [("error", "TP103")]),
+        ("macos-14", "3.11", "2.14.1", []),
+        # It may be one of the fleet, or not.
+        ("[self-hosted, gpu]", "3.11", "2.14.1", [("warning", "TP201"), ("warning", "TP203")]),
+    ],
+)
+def test_the_machine_of_a_job_is_judged(
+    tmp_path: Path, runner: str, python: str, torch: str, expected: list[tuple[str, str]]
+) -> None:
+    text = WORKFLOW.format(runner=runner, python=python, torch=torch)
+    found = codes(tmp_path, ".github/workflows/ci.yml", text)
+    assert [one for one in found if one[1] not in ("TP601", "TP602")] == expected
+
+
+def fixed(folder: Path, name: str, text: str) -> str:
+    """Return a file after fixing; fixing again must change nothing."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    options = Options((str(path),), isolated=True, unsafe_fixes=True)
+    for _, data in fix(options, FLEET).changes:
+        path.write_bytes(data)
+    assert fix(options, FLEET).changes == ()
+    return path.read_text()
+
+
+MATRIX = """\
+env: {CHANNEL: cu124}  # kept
+jobs:
+  unit:
+    strategy: {matrix: {torch: [ VERSIONS ]}}
+    steps:
+      - run: |
+          pip install \\
+            torch==${{ matrix.torch }} --index-url https://download.pytorch.org/whl/$CHANNEL
+"""
+
+
+def test_variables_are_mended_in_place(tmp_path: Path) -> None:
+    text = MATRIX.replace("VERSIONS", "'2.7.0'")
+    name = ".github/workflows/ci.yml"
+    assert fixed(tmp_path, name, text) == text.replace("CHANNEL: cu124", "CHANNEL: cu126")
+    text = text.replace("'2.7.0'", "'2.4.9'")
+    assert fixed(tmp_path, name, text) == text.replace("2.4.9", "2.4.1")
+
+
+def test_a_line_that_cells_share_is_not_mended_for_one_of_them(tmp_path: Path) -> None:
+    text = MATRIX.replace("VERSIONS", "'2.4.0', '2.7.0'")
+    assert fixed(tmp_path, ".github/workflows/ci.yml", text) == text
+    text = text.replace("2.7.0", "2.4.9")
+    after = text.replace("'2.4.9'", "'2.4.1'")
+    assert fixed(tmp_path, ".github/workflows/ci.yml", text) == after
