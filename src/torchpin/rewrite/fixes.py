@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from torchpin.catalog.model import WATCHED
 from torchpin.documents.base import Document, Edit, Span, apply_edits
 from torchpin.errors import RewriteError
 from torchpin.rewrite.link_pages import link_page_fix
@@ -72,7 +73,11 @@ class Maker:
             if way.install.root.kind not in ("requirements", "part"):
                 return self._project(way, finding.code)
             if finding.code in INDEX:
-                fix = index_fix(way, self.context, self.policy, self._codes(way))
+                fix = (
+                    None
+                    if computed(way)
+                    else index_fix(way, self.context, self.policy, self._codes(way))
+                )
             elif finding.code == "TP402" and self._codes(way) == {"TP402"}:
                 fix = link_page_fix(way, self.context) or self._planned(number, way)
             else:
@@ -99,7 +104,11 @@ class Maker:
 
     def _planned(self, number: int, way: Way) -> Fix | None:
         if number not in self._plans:
-            self._plans[number] = plan_fix(way, self.context, self.policy, self._codes(way))
+            self._plans[number] = (
+                None
+                if computed(way)
+                else plan_fix(way, self.context, self.policy, self._codes(way))
+            )
         return self._plans[number]
 
     def _codes(self, way: Way) -> set[str]:
@@ -124,6 +133,16 @@ class Maker:
                 edit = delete_option(way.part, document, declaration.line_span)
                 return Fix(UNSAFE, f"remove {declaration.name}", (FileEdits(document, (edit,)),))
         return drop_line(finding)
+
+
+def computed(way: Way) -> bool:
+    """True if a version of the family is not known: nothing can be planned around it."""
+    return any(
+        placed.declaration.from_variable
+        and "$" in placed.declaration.specifier
+        and placed.declaration.name in WATCHED
+        for placed in (*way.install.requirements, *way.install.constraints)
+    )
 
 
 def drop_label(finding: Finding) -> Fix | None:
