@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchpin.catalog.drivers import Drivers, load_drivers
 from torchpin.catalog.model import PLATFORMS, Build
@@ -24,6 +24,7 @@ from torchpin.judge.alike import SharedJudge
 from torchpin.judge.companions import loaded
 from torchpin.judge.model import Reason, Verdict
 from torchpin.judge.verdict import judge_companion
+from torchpin.named import NamedTuple
 from torchpin.rules.context import Context, Judged, JudgedSet, Way
 from torchpin.rules.model import INFO, Finding
 from torchpin.rules.registry import Rule, all_rules, merge, run_rules

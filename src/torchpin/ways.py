@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchpin.catalog.model import FAMILY, WATCHED
 from torchpin.documents.base import Document
 from torchpin.documents.kinds import LONE, PART_KINDS
 from torchpin.errors import TorchpinError
 from torchpin.fleet.model import Fleet, NodeGroup, Target
+from torchpin.named import NamedTuple
 from torchpin.rules.context import Way
 from torchpin.select.installs import install_of
 from torchpin.select.model import Install

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
@@ -17,6 +17,7 @@ from torchpin.catalog.model import PLATFORMS, Build, Kernels
 from torchpin.catalog.store import Catalog
 from torchpin.errors import CatalogError
 from torchpin.evidence import MEASURED, ORDER
+from torchpin.named import NamedTuple
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 SUBJECTS = (

@@ -10,9 +10,10 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchpin.errors import CatalogError
+from torchpin.named import NamedTuple
 
 DATA = os.path.join(os.path.dirname(__file__), "data", "drivers.json")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import NamedTuple
 
 from torchpin.catalog.bounded import InspectError, ReadAt, check_apart
+from torchpin.named import NamedTuple
 
 MAGIC = b"\x7fELF"
 FATBIN = ".nv_fatbin"

@@ -12,9 +12,9 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from torchpin.catalog.bounded import Budget, InspectError, ReadAt
+from torchpin.named import NamedTuple
 
 MAGIC = 0xBA55ED50
 PTX, CUBIN, LTO_IR = 1, 2, 8

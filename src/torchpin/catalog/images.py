@@ -7,7 +7,8 @@ alone or a tag such as ``latest`` tells nothing.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from torchpin.named import NamedTuple
 
 GLIBC = {
     "xenial": "2.23",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from torchpin.catalog.elf import Layout
 from torchpin.catalog.fatbin import Fatbins
+from torchpin.named import NamedTuple
 
 NOT_FETCHED = "not fetched"
 """The note of a library that a shorter look left out."""

@@ -21,12 +21,11 @@ import re
 from torchpin.catalog.model import Build, Kernels
 from torchpin.errors import CatalogError
 from torchpin.evidence import MEASURED
+from torchpin.named import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NamedTuple
-else:
-    from typing import NamedTuple
+    from typing import Any
 
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "internals.json")
 _SPEC = re.compile(r"([A-Za-z0-9][\w.-]*?)(\[[^\]]*\])?([<>=!~].*)?\Z")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
 
 from torchpin.catalog.bounded import InspectError, ReadAt, check_apart
 from torchpin.catalog.elf import Layout
+from torchpin.named import NamedTuple
 
 MAGIC = b"MZ"
 FATBIN = b".nv_fatb"

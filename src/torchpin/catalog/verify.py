@@ -21,7 +21,6 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
@@ -39,6 +38,7 @@ from torchpin.catalog.store import Catalog
 from torchpin.catalog.wheel_facts import NoWheelError
 from torchpin.catalog.wheel_names import order_pythons, read_name
 from torchpin.evidence import MEASURED
+from torchpin.named import NamedTuple
 
 HOLDS, DIFFERS, UNREAD = "holds", "differs", "unread"
 _NAMED = re.compile(r"([A-Za-z0-9_.+!-]+\.whl) sha256:([0-9a-f]{64})")

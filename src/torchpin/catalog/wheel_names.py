@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from torchpin.catalog.model import PLATFORMS
+from torchpin.named import NamedTuple
 
 _MACOS = re.compile(r"macosx_(\d+)_(\d+)_(arm64|x86_64|universal2)")
 _LINUX = re.compile(r"(manylinux\w*?|linux)_?(x86_64|aarch64)")

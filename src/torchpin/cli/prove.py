@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from torchpin.cli.prove_words import GLIBC, told_of, uv_platform
 from torchpin.cli.terminal import note
@@ -20,6 +19,7 @@ from torchpin.documents.base import Document
 from torchpin.engine import FixResult, Options
 from torchpin.errors import RewriteError, UsageError
 from torchpin.fleet.model import NodeGroup, Target
+from torchpin.named import NamedTuple
 from torchpin.report.model import plural
 
 TIMEOUT = 300

@@ -12,13 +12,13 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from torchpin.cli.prove_words import told_of, uv_platform
 from torchpin.documents.base import Document
 from torchpin.documents.loader import read_as
 from torchpin.errors import RewriteError, UsageError
 from torchpin.fleet.model import Target
+from torchpin.named import NamedTuple
 from torchpin.rewrite.relock import command_of, executable
 from torchpin.select.projects import client_of, project_installs
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from torchpin.documents.base import Span
+from torchpin.named import NamedTuple
 
 
 class Atom(NamedTuple):

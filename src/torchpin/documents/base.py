@@ -7,7 +7,9 @@ All offsets count characters of ``Document.text`` (decoded, without BOM). Values
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from torchpin.named import NamedTuple
 
 if TYPE_CHECKING:
     from torchpin.documents.conda import Conda

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from torchpin.documents.atoms import Atom, Word, cut, text_of
 from torchpin.documents.yaml_scripts import replaced
+from torchpin.named import NamedTuple
 
 EXPRESSION = re.compile(r"\$\{\{((?:[^}']|'[^']*'|\}(?!\}))*)\}\}")
 _TOKEN = re.compile(

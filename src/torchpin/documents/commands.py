@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from torchpin.documents.atoms import Atom, Source, Word, cut, span_of, text_of
 from torchpin.documents.base import (
@@ -34,6 +33,7 @@ from torchpin.documents.installers import (
 )
 from torchpin.documents.parts import Image, Part, part_of, pieces
 from torchpin.documents.shell import Command, Text, read_script
+from torchpin.named import NamedTuple
 
 _PIP = re.compile(r"pip(?:-?\d+(?:\.\d+)?)?(?:\.exe)?")
 _PYTHON = re.compile(r"(?:python|pypy)(\d+(?:\.\d+)?t?)?(?:\.exe)?")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
 
 from torchpin.documents.atoms import Atom, Source, Word, cut, span_of, text_of, unknown
 from torchpin.documents.base import Declaration, Document, IndexLine, Span
@@ -20,6 +19,7 @@ from torchpin.documents.shell import Command, Shell, Text, read_script
 from torchpin.documents.yaml_scripts import bounded, entry, pairs, text_in, word_of
 from torchpin.documents.yaml_spans import Node, scan_yaml
 from torchpin.errors import TorchpinError
+from torchpin.named import NamedTuple
 
 KIND = "compose"
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\})|\$\$")

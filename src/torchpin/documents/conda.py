@@ -8,9 +8,9 @@ what is written about PyTorch, Python and CUDA.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from torchpin.documents.base import Span
+from torchpin.named import NamedTuple
 
 TORCH = frozenset(("pytorch", "pytorch-gpu", "pytorch-cpu", "libtorch"))
 """Conda packages that are torch itself (``pytorch-gpu`` and ``pytorch-cpu`` pull it in)."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import NamedTuple
+
+from torchpin.named import NamedTuple
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),

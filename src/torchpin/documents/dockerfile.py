@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from torchpin.documents.atoms import Atom, Source, Word, cut, is_known, span_of, text_of, unknown
 from torchpin.documents.base import Document, Span
@@ -18,6 +17,7 @@ from torchpin.documents.commands import Reader, Setting
 from torchpin.documents.parts import Image, Part, file_of
 from torchpin.documents.scripts import INSTALLS, notes_in
 from torchpin.documents.shell import Command, Shell, Text, read_script
+from torchpin.named import NamedTuple
 
 _ESCAPE = re.compile(r"#\s*escape\s*=\s*([`\\])\s*$", re.IGNORECASE)
 _DIRECTIVE = re.compile(r"#\s*[A-Za-z]+\s*=")

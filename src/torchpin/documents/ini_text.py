@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchpin.documents.base import Problem, Span
+from torchpin.named import NamedTuple
 
 _SECTION = re.compile(r"\[(.+)\]")
 _OPTION = re.compile(r"(.*?)\s*(?:[=:])\s*(.*)\Z", re.DOTALL)

@@ -7,12 +7,12 @@ words, for ``parts.part_of``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from torchpin.documents.base import Span
 from torchpin.documents.lines import Logical
 from torchpin.documents.options import LONG, SHORT
 from torchpin.documents.parts import pieces
+from torchpin.named import NamedTuple
 
 _NAMES = {
     "--index": "--extra-index-url",

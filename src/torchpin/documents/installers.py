@@ -6,7 +6,7 @@ Sources: ``pip install --help`` of pip 26.3 and older releases, ``uv … --help`
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from torchpin.named import NamedTuple
 
 PIP_VALUES = frozenset(
     (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from typing import NamedTuple
+
+from torchpin.named import NamedTuple
 
 
 class Form(NamedTuple):

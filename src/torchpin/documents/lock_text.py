@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchpin.catalog.model import WATCHED
 from torchpin.documents.base import Document, Problem, Span
 from torchpin.documents.project import Lock
+from torchpin.named import NamedTuple
 
 _BOM = b"\xef\xbb\xbf"
 _AT = re.compile(r" \(at (?:line ([0-9]+), column ([0-9]+)|end of document)\)$")

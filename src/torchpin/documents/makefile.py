@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from torchpin.documents.atoms import Atom, Source, Word, cut, span_of, text_of, unknown
 from torchpin.documents.base import Document, Span
@@ -16,6 +15,7 @@ from torchpin.documents.commands import Reader, Setting
 from torchpin.documents.parts import Part, file_of
 from torchpin.documents.scripts import INSTALLS, notes_in
 from torchpin.documents.shell import read_script
+from torchpin.named import NamedTuple
 
 _ASSIGN = re.compile(
     r"(?P<mods>(?:(?:export|override|private)\s+)*)(?P<name>[A-Za-z_.][\w.-]*)\s*"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchpin.documents.base import Declaration, Include, IndexLine, OptionText, Problem, Span
 from torchpin.documents.project import ConflictSet, Enriched, ProjectIndex, Setting, Source
 from torchpin.documents.requirement import Part, canonical, parse_parts
 from torchpin.documents.toml_view import View
+from torchpin.named import NamedTuple
 
 
 class Asked(NamedTuple):

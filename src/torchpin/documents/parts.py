@@ -9,10 +9,11 @@ text of the whole file, so that findings and edits land where the user wrote the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchpin.documents.base import Document, Problem, Span
 from torchpin.documents.lines import Logical
+from torchpin.named import NamedTuple
 
 if TYPE_CHECKING:
     from torchpin.documents.atoms import Word

@@ -7,13 +7,14 @@ source are a part with that source as its only index. Source: https://pipenv.pyp
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchpin.documents.base import Document, IndexLine, Span
 from torchpin.documents.lines import Logical
 from torchpin.documents.parts import Part, file_of, part_of, pieces
 from torchpin.documents.requirement import canonical
 from torchpin.documents.toml_view import View, read_toml
+from torchpin.named import NamedTuple
 
 KIND = "Pipfile"
 _TABLES = frozenset(("source", "requires", "scripts", "pipfile", "pipenv"))

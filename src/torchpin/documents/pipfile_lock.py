@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchpin.documents.base import Document, IndexLine, Problem, Span
 from torchpin.documents.parts import Part, file_of, pieces
 from torchpin.documents.pipfile import Asked, Source, parts_of
 from torchpin.documents.requirement import canonical
+from torchpin.named import NamedTuple
 
 KIND = "Pipfile.lock"
 _BLANK = re.compile(r"[ \t\r\n]*")

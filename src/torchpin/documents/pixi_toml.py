@@ -10,7 +10,6 @@ https://pixi.sh/latest/reference/pixi_manifest/.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchpin.documents.base import Document, IndexLine, Span
 from torchpin.documents.conda import TORCH, Conda, CondaSpec, channel_name, pep440, python_of
@@ -18,6 +17,7 @@ from torchpin.documents.parts import Part, file_of, part_of
 from torchpin.documents.pipfile import Asked, asked_of, editable
 from torchpin.documents.requirement import canonical
 from torchpin.documents.toml_view import View, read_toml
+from torchpin.named import NamedTuple
 
 KIND = "pixi.toml"
 _LINUX, _WINDOWS, _MAC = (f"sys_platform == '{one}'" for one in ("linux", "win32", "darwin"))

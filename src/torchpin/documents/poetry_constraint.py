@@ -7,10 +7,11 @@ inequality, exact and multiple requirements; a union (``||``) where PEP 440 can 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
+
+from torchpin.named import NamedTuple
 
 _UNION = re.compile(r"[ \t]*\|\|?[ \t]*")
 _CLAUSE = re.compile(

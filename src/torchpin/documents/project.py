@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchpin.documents.base import Span
+from torchpin.named import NamedTuple
 
 
 class Source(NamedTuple):

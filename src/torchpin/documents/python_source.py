@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchpin.documents.base import Span
 from torchpin.documents.python_text import Python, called
+from torchpin.named import NamedTuple
 
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 SELECTIVE = "torch.utils.checkpoint.create_selective_checkpoint_contexts"

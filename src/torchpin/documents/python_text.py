@@ -7,9 +7,9 @@ import io
 import re
 import tokenize
 import warnings
-from typing import NamedTuple
 
 from torchpin.documents.base import Problem, Span, line_starts
+from torchpin.named import NamedTuple
 
 MAX_PYTHON = 2 * 1024 * 1024
 """Characters; generated tables may be larger and install nothing."""

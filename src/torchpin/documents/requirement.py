@@ -8,9 +8,9 @@ of requirements costs no hundreds of parses.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from torchpin.documents.lines import VARIABLE
+from torchpin.named import NamedTuple
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
 _EXTRAS = re.compile(r"[ \t]*\[([^\[\]]*)\]")

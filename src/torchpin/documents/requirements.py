@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from torchpin.documents.base import (
     Declaration,
@@ -35,6 +34,7 @@ from torchpin.documents.decode import decode
 from torchpin.documents.lines import Logical, logical_lines
 from torchpin.documents.options import Option, parse_options, split_options
 from torchpin.documents.requirement import Part, parse_parts
+from torchpin.named import NamedTuple
 
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _HASHES = re.compile(r"(?:--hash=sha256:[0-9a-f]{64}(?: +|$))+")

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchpin.documents.atoms import Atom, Source, Word, is_known, span_of, text_of, unknown
 from torchpin.documents.base import Span
+from torchpin.named import NamedTuple
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

@@ -9,10 +9,10 @@ brackets. Without any code every code is meant.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from torchpin.documents.base import Document, Span, line_starts, position
 from torchpin.documents.lines import logical_lines
+from torchpin.named import NamedTuple
 
 _COMMENT = re.compile(
     r"#[ \t]*torchpin[ \t]*:[ \t]*ignore(?P<file>-file)?(?![\w-])[ \t]*"

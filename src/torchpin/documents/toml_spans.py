@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchpin.documents.base import Span
+from torchpin.named import NamedTuple
 
 Path = tuple[str | int, ...]
 

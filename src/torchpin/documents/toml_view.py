@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchpin.documents.base import Problem, Span
 from torchpin.documents.toml_spans import ExcessError, Node, Spans, scan
+from torchpin.named import NamedTuple
 
 MAX_MANIFEST = 1024 * 1024
 """Bytes; a project file that is larger is a mistake."""

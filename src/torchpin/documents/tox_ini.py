@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchpin.documents.base import Document, IndexLine, Span
 from torchpin.documents.ini_text import Ini, Line, Option, Section, scan_ini
@@ -25,6 +25,7 @@ from torchpin.documents.tox_names import (
     python_of,
     range_of,
 )
+from torchpin.named import NamedTuple
 
 if TYPE_CHECKING:
     from torchpin.documents.toml_view import View

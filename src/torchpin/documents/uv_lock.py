@@ -8,7 +8,7 @@ not have uv's own form is parsed whole.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchpin.catalog.model import WATCHED
 from torchpin.documents.base import Document, Problem, Span
@@ -41,6 +41,7 @@ from torchpin.documents.project import (
     LockedUse,
     LockedWheel,
 )
+from torchpin.named import NamedTuple
 
 KIND = "uv.lock"
 OWN = ("virtual", "editable", "directory")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from torchpin.documents.atoms import Atom, Source, Word, cut, span_of, text_of, unknown
 from torchpin.documents.base import Document, Span
@@ -17,6 +16,7 @@ from torchpin.documents.parts import Image, Part
 from torchpin.documents.scripts import INSTALLS
 from torchpin.documents.shell import Shell, read_script
 from torchpin.documents.yaml_spans import Node
+from torchpin.named import NamedTuple
 
 MOST_PARTS = 1_000
 """Installs of one file that are judged."""

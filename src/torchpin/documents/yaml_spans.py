@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchpin.documents.base import Problem, Span
+from torchpin.named import NamedTuple
 
 MAX_YAML = 4 * 1024 * 1024
 """Characters; what people write by hand is smaller by far."""

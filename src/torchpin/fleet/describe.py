@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchpin.fleet.model import Fleet, Gpu, NodeGroup
+from torchpin.named import NamedTuple
 
 JSON_VERSION = 1
 

@@ -11,12 +11,12 @@ import re
 import subprocess
 import sys
 import sysconfig
-from typing import NamedTuple
 
 from torchpin.errors import TorchpinError
 from torchpin.fleet import nvml
 from torchpin.fleet.importers.model import Found, Machine, SeenGpu, Told
 from torchpin.fleet.importers.nvidia import read_csv
+from torchpin.named import NamedTuple
 
 _SECONDS = 30
 _QUERIES = ("name,driver_version,compute_cap", "name,driver_version")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from torchpin.named import NamedTuple
 
 
 class Gpu(NamedTuple):

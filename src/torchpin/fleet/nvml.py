@@ -8,9 +8,10 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchpin.fleet.importers.model import SeenGpu
+from torchpin.named import NamedTuple
 
 _NAME_BYTES = 96  # NVML_DEVICE_NAME_V2_BUFFER_SIZE
 _VERSION_BYTES = 80  # NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchpin.errors import CatalogError
+from torchpin.named import NamedTuple
 
 
 class Product(NamedTuple):

@@ -8,7 +8,6 @@ tensor cores, which begin with compute capability 8.0, so that older GPUs lose n
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from torchpin.catalog.internals import Internal, load_internals
 from torchpin.catalog.model import Build, Kernels
@@ -17,6 +16,7 @@ from torchpin.fleet.model import Gpu, NodeGroup
 from torchpin.judge.kernels import NONE, UNKNOWN, Match, kernel_match
 from torchpin.judge.model import PARTLY, RUNS, Reason
 from torchpin.judge.words import list_kernels, name_gpu
+from torchpin.named import NamedTuple
 
 PRODUCTS = {
     "cudnn": ("cuDNN", "convolutions and recurrent layers"),

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from torchpin.evidence import INFERRED, PUBLISHED
+from torchpin.named import NamedTuple
 
 SASS = "sass"
 PTX = "ptx"

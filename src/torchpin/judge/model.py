@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchpin.fleet.model import Gpu
+from torchpin.named import NamedTuple
 
 RUNS = "runs"
 RUNS_VIA_PTX = "runs-via-ptx"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchpin.errors import UsageError
 from torchpin.fleet.model import Fleet, Settings, Target
+from torchpin.named import NamedTuple
 from torchpin.resolve import solve
 from torchpin.resolve.model import Origin, Outcome, Plan, Request, Want
 from torchpin.select.channels import channel_url

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from torchpin.catalog.diff import name_of
 from torchpin.catalog.verify import DIFFERS, HOLDS, UNREAD, Outcome
+from torchpin.named import NamedTuple
 from torchpin.report.model import plural
 from torchpin.report.style import Style, clean, redact
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from torchpin.catalog.inspection import NO_CUDA, NO_LIBRARY, NOT_FETCHED, Inspection
 from torchpin.evidence import PROOF
@@ -13,6 +12,7 @@ from torchpin.fleet.model import Fleet, Gpu, NodeGroup
 from torchpin.judge.driver import judge_driver
 from torchpin.judge.kernels import NONE, PTX, SASS, Match, gfx_match, kernel_match
 from torchpin.judge.model import BADNESS, FAILS, PARTLY, RUNS, RUNS_VIA_PTX, UNKNOWN
+from torchpin.named import NamedTuple
 
 NO_CODE = "no-device-code"
 """Nothing in it is made for a GPU: none is needed, none is used."""

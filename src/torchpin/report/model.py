@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchpin.documents.base import Document, Position, line_starts, position
+from torchpin.named import NamedTuple
 from torchpin.rules.model import DISPLAY, ERROR, INFO, SAFE, UNSAFE, WARNING, Finding
 
 

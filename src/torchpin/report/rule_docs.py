@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from torchpin.named import NamedTuple
 from torchpin.rules.registry import Rule
 
 _SECTION = re.compile(r"^(what it does|why it is bad|example|fix|evidence)\s*:?\s*$", re.IGNORECASE)

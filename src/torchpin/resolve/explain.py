@@ -8,11 +8,12 @@ fixed). See docs/explanation/resolution.md.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchpin.evidence import PUBLISHED
 from torchpin.fleet.model import Gpu, NodeGroup, Python, Target
 from torchpin.judge.model import FAILS, Reason
+from torchpin.named import NamedTuple
 from torchpin.resolve.horizon import last_release
 from torchpin.resolve.model import Conflict, Origin, Request, Want
 from torchpin.resolve.space import PYPI, Lane, Option, Space

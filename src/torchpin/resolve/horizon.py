@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchpin.catalog.model import Build
 from torchpin.evidence import PROOF
 from torchpin.fleet.model import Gpu, NodeGroup, Target
 from torchpin.judge.model import FAILS, Reason
 from torchpin.judge.verdict import if_there
+from torchpin.named import NamedTuple
 from torchpin.resolve.policy import key_cost
 from torchpin.resolve.space import AT_MOST_PARTLY, PYPI, Space
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from torchpin.catalog.labels import parse_label
 from torchpin.errors import UsageError
+from torchpin.named import NamedTuple
 from torchpin.resolve.model import Want
 from torchpin.resolve.space import PYPI
 

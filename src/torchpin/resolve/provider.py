@@ -7,8 +7,9 @@ lazily, so that a solve judges no build that it does not look at.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from torchpin.named import NamedTuple
 from torchpin.resolve.model import Want
 from torchpin.resolve.policy import companion_order, key_cost
 from torchpin.resolve.space import PYPI, Lane, Option, Space

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchpin.fleet.model import Target
+from torchpin.named import NamedTuple
 from torchpin.resolve.policy import channel_parts
 from torchpin.resolve.solve import Aim, Found, solve_lanes
 from torchpin.resolve.space import AT_MOST_UNKNOWN, Space

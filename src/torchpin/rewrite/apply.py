@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from torchpin.documents.base import Document, Edit, apply_edits
 from torchpin.errors import RewriteError
+from torchpin.named import NamedTuple
 
 
 class _Write(NamedTuple):

@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document
 from torchpin.errors import RewriteError, UsageError
+from torchpin.named import NamedTuple
 from torchpin.rewrite.apply import write_all
 
 TIMEOUT = 1800

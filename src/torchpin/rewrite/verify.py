@@ -11,11 +11,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from torchpin.documents.base import Declaration, Document, Edit, Span, apply_edits
 from torchpin.documents.requirements import read_requirements
 from torchpin.errors import RewriteError
+from torchpin.named import NamedTuple
 
 Atom = tuple[str, Span, tuple[object, ...]]
 """Kind, place and content of one part of a document."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchpin.catalog.drivers import Drivers
 from torchpin.catalog.model import FAMILY, Build
@@ -11,6 +11,7 @@ from torchpin.catalog.store import Catalog
 from torchpin.documents.base import Document, Span
 from torchpin.fleet.model import Fleet, Target
 from torchpin.judge.model import FAILS, Reason, Verdict
+from torchpin.named import NamedTuple
 from torchpin.rules.model import INFO, Because, Finding
 from torchpin.select.model import Install, PlacedIndex, SelectedSet, Selection
 

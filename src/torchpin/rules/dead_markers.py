@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchpin.catalog.model import WATCHED
 from torchpin.documents.base import Document, Edit, Span
 from torchpin.evidence import PUBLISHED
+from torchpin.named import NamedTuple
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import UNSAFE, WARNING, Because, FileEdits, Finding, Fix
 from torchpin.rules.registry import Rule

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from torchpin.documents.base import Document, Span, line_starts, position
 from torchpin.documents.header import header_of
 from torchpin.documents.kinds import CHECKS
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import PUBLISHED
+from torchpin.named import NamedTuple
 from torchpin.rules.context import Context, Way, base_name
 from torchpin.rules.model import INFO, WARNING, Because, Finding, Related
 from torchpin.rules.registry import Rule

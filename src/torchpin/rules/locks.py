@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from torchpin.catalog.model import FAMILY, WATCHED
 from torchpin.documents.base import Declaration, Document, Span, line_starts, position
 from torchpin.documents.project import ConflictItem, Lock, LockedPackage, Project
 from torchpin.documents.requirement import canonical
 from torchpin.evidence import MEASURED, PUBLISHED
+from torchpin.named import NamedTuple
 from torchpin.rules.context import Context, Way, base_name
 from torchpin.rules.model import WARNING, Because, Finding, Related
 from torchpin.rules.project_words import UV, ProjectRule, channel_of, needs_of

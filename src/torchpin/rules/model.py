@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchpin.documents.base import Document, Edit, Span
+from torchpin.named import NamedTuple
 
 ERROR = "error"
 WARNING = "warning"

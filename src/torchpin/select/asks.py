@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from torchpin.catalog.model import WATCHED
 from torchpin.fleet.model import Target
+from torchpin.named import NamedTuple
 from torchpin.select.environments import marker_holds
 from torchpin.select.facts import Facts
 from torchpin.select.model import Install, Placed

@@ -8,10 +8,11 @@ needs no search; else resolvelib (pip's own resolver) searches, with pip's prefe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from packaging.version import Version
 
+from torchpin.named import NamedTuple
 from torchpin.select.asks import Ask
 from torchpin.select.facts import Facts
 from torchpin.select.pools import Candidate, admits, version_of

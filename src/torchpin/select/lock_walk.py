@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 from torchpin.catalog.model import WATCHED
 from torchpin.documents.project import ConflictItem, Lock, LockedPackage, LockedUse, Project
 from torchpin.fleet.model import Python, Target
+from torchpin.named import NamedTuple
 from torchpin.select.environments import marker_holds
 from torchpin.select.model import Install
 

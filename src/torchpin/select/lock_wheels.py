@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from torchpin.documents.project import LockedPackage, LockedWheel
 from torchpin.fleet.model import Python, Target
+from torchpin.named import NamedTuple
 from torchpin.select.environments import tag_admits
 from torchpin.select.wheels import wheel_name
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from torchpin.catalog.model import WATCHED, Build
 from torchpin.documents.base import Declaration, Document, IndexLine, Span
@@ -12,6 +11,7 @@ from torchpin.documents.poetry_constraint import to_alternatives
 from torchpin.documents.project import Lock, LockedPackage, LockedWheel
 from torchpin.evidence import INFERRED, LOCKFILE, MEASURED
 from torchpin.fleet.model import Python, Target
+from torchpin.named import NamedTuple
 from torchpin.select.asks import name_of
 from torchpin.select.channels import channel_url, index_kind, is_channel
 from torchpin.select.environments import marker_holds

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchpin.catalog.model import Build
 from torchpin.documents.base import Declaration, Document, IndexLine
 from torchpin.fleet.model import Target
+from torchpin.named import NamedTuple
 
 
 class IndexKind(NamedTuple):

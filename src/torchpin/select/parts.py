@@ -8,13 +8,13 @@ out, unless it asks for another version or for an upgrade.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from torchpin.catalog.images import ImageFacts, image_facts
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document
 from torchpin.documents.parts import Part
 from torchpin.documents.pins import exact_version
+from torchpin.named import NamedTuple
 from torchpin.select.asks import name_of
 from torchpin.select.installs import install_of
 from torchpin.select.model import Install, Placed, SelectedSet, Selection

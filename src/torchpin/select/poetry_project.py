@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import NamedTuple
 
 from packaging.version import Version
 
 from torchpin.documents.base import Declaration
 from torchpin.documents.project import Source
 from torchpin.fleet.model import Target
+from torchpin.named import NamedTuple
 from torchpin.select.asks import Ask, combine
 from torchpin.select.environments import marker_holds
 from torchpin.select.facts import Facts

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from torchpin.catalog.model import Build
 from torchpin.evidence import INFERRED
 from torchpin.fleet.model import Target
+from torchpin.named import NamedTuple
 from torchpin.select.asks import Ask
 from torchpin.select.channels import redact
 from torchpin.select.environments import wheel_fits

@@ -9,7 +9,7 @@ complement. Priorities and the turn of the order at the fifth clash are those of
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from torchpin.named import NamedTuple
 
 PROJECT = ""
 """Name of the package that stands for the project; it is always decided."""

@@ -8,7 +8,8 @@ release arrive within days (rebuilt ones within weeks), so near the date it cann
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from torchpin.named import NamedTuple
 
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-].*)?)?")
 _LATE = 14

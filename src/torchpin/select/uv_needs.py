@@ -7,13 +7,13 @@ torch routes every torch of the same fork (``Indexes`` of ``uv-resolver``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from packaging.version import Version
 
 from torchpin.documents.base import Document
 from torchpin.documents.project import Project
 from torchpin.documents.requirement import canonical
+from torchpin.named import NamedTuple
 from torchpin.select.forks import Environment, Item, Need
 from torchpin.select.grid import UnknownMarkerError
 from torchpin.select.model import Install, Placed, PlacedIndex

@@ -7,13 +7,13 @@ if any part of them has no solution.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
 from torchpin.documents.base import Document
 from torchpin.evidence import PROOF, PUBLISHED
 from torchpin.fleet.model import Target
+from torchpin.named import NamedTuple
 from torchpin.select.asks import Ask, pin_of
 from torchpin.select.facts import Facts
 from torchpin.select.grid import UnknownMarkerError

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
+from torchpin.named import NamedTuple
 from torchpin.select.forks import Environment, Need
 from torchpin.select.model import PlacedIndex
 from torchpin.select.pubgrub import Solver

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from packaging.version import Version
 
+from torchpin.named import NamedTuple
 from torchpin.select.channels import unescape
 
 _CPYTHON = re.compile(r"cp3\d+")

@@ -8,7 +8,6 @@ that is missing is noticed when the lock is installed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
@@ -16,6 +15,7 @@ from packaging.version import Version
 from torchpin.documents.manifest import index_line
 from torchpin.documents.project import Project, ProjectIndex
 from torchpin.fleet.model import Target
+from torchpin.named import NamedTuple
 from torchpin.select.asks import Ask, combine, gather, implied, name_of, watched
 from torchpin.select.channels import index_kind
 from torchpin.select.facts import Facts

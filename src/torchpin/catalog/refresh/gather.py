@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from packaging.version import Version
 
@@ -15,6 +14,7 @@ from torchpin.catalog.refresh.listing import PYPI, ROOT, Listing, channels_of, l
 from torchpin.catalog.refresh.pages import ACCEPT_BOTH, ACCEPT_HTML, Page, PageError, parse
 from torchpin.catalog.refresh.settings import CHANNEL_ROOT, PACKAGES, Failed, Settings
 from torchpin.evidence import PROOF
+from torchpin.named import NamedTuple
 
 SHARE, FEW = 0.2, 5
 """A page that lacks more than this share of the proved builds, and more than so many, is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, NamedTuple
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -22,6 +22,7 @@ from torchpin.catalog.wheel_facts import WheelFacts
 from torchpin.catalog.wheel_names import read_name
 from torchpin.catalog.zipread import Wheel
 from torchpin.evidence import MEASURED, PUBLISHED
+from torchpin.named import NamedTuple
 
 COMPILED = (*FAMILY, "torchcodec", "torchtext")
 """Packages whose wheels say in ``version.py`` and in their libraries what they were built for."""

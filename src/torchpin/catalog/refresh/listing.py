@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from packaging.utils import canonicalize_name, parse_sdist_filename
@@ -12,6 +11,7 @@ from torchpin.catalog.existence import CHANNELS, file_list
 from torchpin.catalog.model import FAMILY
 from torchpin.catalog.refresh.pages import File, Page
 from torchpin.catalog.wheel_names import WheelName, read_name
+from torchpin.named import NamedTuple
 
 PYPI = "pypi"
 ROOT = "root"

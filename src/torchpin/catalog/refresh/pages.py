@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 from torchpin.catalog.bounded import InspectError
+from torchpin.named import NamedTuple
 
 JSON = "application/vnd.pypi.simple.v1+json"
 ACCEPT_BOTH = f"{JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"

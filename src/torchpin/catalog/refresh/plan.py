@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from packaging.version import Version
 
@@ -17,6 +16,7 @@ from torchpin.catalog.refresh.merge import key_of_build, live
 from torchpin.catalog.refresh.metadata import key_of
 from torchpin.catalog.refresh.pages import File
 from torchpin.evidence import MEASURED
+from torchpin.named import NamedTuple
 
 SILENT = (
     "torch",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from torchpin.errors import ConfigError
 from torchpin.fleet.gpus import find_gpu, key_of
 from torchpin.fleet.importers.model import KEYS, Found, Machine, SeenGpu, Told, printable
 from torchpin.fleet.values import parse_platform
+from torchpin.named import NamedTuple
 
 
 class Named(NamedTuple):

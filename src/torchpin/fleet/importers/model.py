@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from torchpin.named import NamedTuple
 
 KEYS = ("driver", "rocm", "python", "platform", "glibc", "libc", "macos", "wsl", "jetpack")
 """Keys of a node group that an input may tell, in the order in which they are written."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from torchpin.errors import ConfigError
 from torchpin.fleet.importers.fold import Group, Named
 from torchpin.fleet.importers.hosts import compress
 from torchpin.fleet.importers.model import Told, printable
 from torchpin.fleet.profile import read_profile
+from torchpin.named import NamedTuple
 
 _WIDTH = 100
 _MOST_RANGES = 300
