@@ -431,6 +431,21 @@ def test_missing_build_is_told_though_no_group_installs_it(check: Check) -> None
     assert "torch==2.13.0" in marked(of(found, "TP106"))
 
 
+def test_a_fork_of_many_markers_is_told_in_few_words(check: Check) -> None:
+    arm = "sys_platform == 'linux' and platform_machine == 'aarch64'"
+    rest = (
+        "\n[tool.uv]\nenvironments = [\"sys_platform == 'darwin' or sys_platform == 'win32'"
+        f" or {arm} or sys_platform == 'linux' and platform_machine == 'x86_64'\"]\n"
+    )
+    asked = (
+        "[\"torch==2.13.0 ; sys_platform == 'darwin' and platform_machine != 'aarch64'\", "
+        f'"torch==2.14.0 ; not_{arm}", "torch<2.12 ; sys_platform == \'darwin\'"]'
+    ).replace("not_sys", "sys")
+    found = of(check(A100, pyproject=project(asked, rest)), "TP101")
+    where = "where sys_platform == 'darwin' and platform_machine != 'aarch64'"
+    assert found.message.startswith(f"uv lock stops {where}: ")
+
+
 def test_label_is_missing_where_the_source_does_not_reach(check: Check) -> None:
     rest = f'\n[tool.uv.sources]\ntorch = {{ index = "pytorch-cu126", marker = "{LINUX}" }}\n'
     text = project('["torch==2.13.0+cu126"]', rest + index("cu126"))
@@ -525,6 +540,20 @@ def test_requirement_that_the_lock_does_not_know(check: Check) -> None:
     text = project(FAMILY, "\n[tool.uv]\n", python="==3.11.*")
     found = of(check(A100, pyproject=text, uv_lock=lock()), "TP503")
     assert marked(found) == "torchvision==0.28.0"
+
+
+def test_a_source_with_a_url_is_recorded_beside_the_requirement(check: Check) -> None:
+    url = "https://files.example/torch-2.13.0-cp311-cp311-linux_x86_64.whl"
+    marker = "platform_machine == 'x86_64'"
+    rest = f'\n[tool.uv.sources]\ntorch = {{ url = "{url}", marker = "{marker}" }}\n'
+    recorded = (
+        '[{ name = "torch", marker = "platform_machine != \'x86_64\'", specifier = ">=2.13" }, '
+        f'{{ name = "torch", marker = "{marker}", url = "{url}" }}]'
+    )
+    text = project('["torch>=2.13"]', rest, python="==3.11.*")
+    locked = lock().replace('[{ name = "torch", specifier = "==2.13.0" }]', recorded)
+    assert recorded in locked
+    assert "TP503" not in codes(check(A100, pyproject=text, uv_lock=locked))
 
 
 def test_included_groups_are_recorded_flat(check: Check) -> None:

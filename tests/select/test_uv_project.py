@@ -220,3 +220,15 @@ def test_an_open_python_is_answered_where_all_agree() -> None:
     assert build(chosen(text, target(python=None))) == "2.13.0 pypi"
     divided = HEAD.replace("3.11", "3.10") + "dependencies = ['torch']\n[tool.uv]\n"
     assert one(chosen(divided, target(python=None))).status == "unknown"
+
+
+@pytest.mark.parametrize(("more", "stops"), [("", False), ("no-build = true\n", True)])
+def test_a_source_distribution_is_for_every_platform(more: str, stops: bool) -> None:
+    """xformers has no wheel for Linux on Arm, and uv does not need one: it may build."""
+    found = chosen(
+        '[project]\nname = "app"\nversion = "1"\nrequires-python = "==3.11.*"\n'
+        'dependencies = ["torch==2.7.1", "xformers==0.0.31"]\n'
+        f"[tool.uv]\n{more}environments = [\"platform_machine == 'aarch64'\"]\n",
+        target("linux-aarch64", "3.11"),
+    )
+    assert (found.conflict is not None) is stops

@@ -252,8 +252,8 @@ def changed(root: Document, project: Project, lock: Lock, own: str, one: Declara
     extra = one.scope.partition("extra:")[2]
     if len(same) < len(every) and same_reach(project, every, known, extra):
         return ""
-    if any(d.url is not None for d in same) or any(r.url is not None for r in recorded):
-        return ""
+    if any(d.url is not None for d in same) or any(r.url is not None for r in known):
+        return ""  # a source with a URL takes the place of the specifier
     return marker_change(project, one, same, recorded)
 
 

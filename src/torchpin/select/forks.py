@@ -12,6 +12,9 @@ from torchpin.select.grid import Grid
 from torchpin.select.model import Placed, PlacedIndex
 from torchpin.select.pools import Candidate
 
+_READABLE = 160
+"""Longest text of markers that is told as it is."""
+
 Item = tuple[str, str, str]
 """Member of a conflict: package, ``extra`` or ``group``, name."""
 
@@ -49,6 +52,14 @@ class Environment(NamedTuple):
         elif self.exclude:
             parts.append("without " + " and ".join(f"{k} {n}" for _, k, n in sorted(self.exclude)))
         return ", ".join(parts)
+
+    def told(self, grid: Grid) -> str:
+        """Return ``text``; many markers in other words, so that they can be read."""
+        text = self.text
+        if len(text) <= _READABLE:
+            return text
+        plain = grid.told(self.mask)
+        return self._replace(words=(plain,) if plain else ()).text
 
 
 class Need(NamedTuple):

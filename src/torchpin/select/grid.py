@@ -167,6 +167,25 @@ class Grid:
         low, high = present[0], present[-1] + 1
         return None if (low, high) == (0, len(self.points)) else (low, high)
 
+    def told(self, mask: int) -> str:
+        """Return the systems, machines and Pythons of ``mask`` for people; rare ones left out."""
+        parts = []
+        systems = [name for name in _SYSTEMS if mask & self.system(name) & self.cpython]
+        if systems and len(systems) < len(_SYSTEMS):
+            parts.append(" or ".join(f"sys_platform == '{name}'" for name in systems))
+        machines = [name for name in _MACHINES if mask & self.machine(name) & self.cpython]
+        rest = [name for name in _MACHINES if name not in machines]
+        if len(rest) < len(machines):
+            parts += [f"platform_machine != '{name}'" for name in rest]
+        elif machines:
+            parts.append(" or ".join(f"platform_machine == '{name}'" for name in machines))
+        low, high = self.bounds(mask) or (0, len(self.points))
+        if low:
+            parts.append(f"Python >= {self.points[low]}")
+        if high < len(self.points):
+            parts.append(f"Python < {self.points[high]}")
+        return " and ".join(f"({p})" if " or " in p else p for p in parts)
+
     def bounds_of(self, specifier: str) -> tuple[int, int]:
         """Return the points between which a ``requires-python`` lies.
 

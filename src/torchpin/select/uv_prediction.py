@@ -16,7 +16,7 @@ from torchpin.fleet.model import Target
 from torchpin.named import NamedTuple
 from torchpin.select.asks import Ask, pin_of
 from torchpin.select.facts import Facts
-from torchpin.select.grid import UnknownMarkerError
+from torchpin.select.grid import Grid, UnknownMarkerError
 from torchpin.select.misses import Unclear, why_none
 from torchpin.select.model import Install, Miss, Placed
 from torchpin.select.uv_lowering import Refused, project_of
@@ -118,7 +118,7 @@ def _lock(install: Install, facts: Facts, default_python: str) -> Locked:
     except Refused as refused:
         return Locked(None, (), str(refused), "", python, supported)
     except Stopped as stopped:
-        doubt, missing = _doubt(stopped, install, facts, settings)
+        doubt, missing = _doubt(stopped, install, facts, settings, needs.grid if needs else None)
         if doubt:
             return Locked(needs, (), None, doubt, python, supported)
         supported = supported or (needs.grid.all if needs is not None else 0)
@@ -147,7 +147,7 @@ def _pinned(needs: Needs) -> dict[str, SpecifierSet]:
 
 
 def _doubt(
-    stopped: Stopped, install: Install, facts: Facts, settings: UvSettings
+    stopped: Stopped, install: Install, facts: Facts, settings: UvSettings, grid: Grid | None
 ) -> tuple[str, tuple[Missing, ...]]:
     """Return why it cannot be known that there is no solution; ``""`` if it can, and what is
     missing.
@@ -191,7 +191,7 @@ def _doubt(
         if reason.evidence not in PROOF:
             return reason.message, ()
         asking = tuple(n.placed for n in state.needs.get(name, ()) if n and n.placed is not None)
-        where = state.environment.text
+        where = state.environment.told(grid) if grid is not None else state.environment.text
         told = f"uv lock stops{f' {where}' if where else ''}: {reason.message}"
         missing.append(Missing(name, asking, reason._replace(message=told)))
     return "", tuple(missing)

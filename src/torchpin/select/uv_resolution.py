@@ -390,7 +390,7 @@ class Resolver:
         return Resolution(state.environment, chosen, state.tables, state.needs)
 
     def _no_solution(self, state: State, packages: frozenset[str]) -> Stopped:
-        where = state.environment.text
+        where = state.environment.told(self.grid)
         packages = frozenset(name_of(package) for package in packages)
         asked = [
             f"{need.name}{need.specifier}"

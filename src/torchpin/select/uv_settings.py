@@ -54,6 +54,8 @@ class UvSettings(NamedTuple):
     metadata: Mapping[str, tuple[Metadata, ...]] = {}
     wheelless: frozenset[str] | None = frozenset()
     """Packages of which no wheel is taken (``no-binary``); None: all."""
+    buildless: frozenset[str] | None = frozenset()
+    """Packages that are never built (``no-build``); None: all."""
     excluded: frozenset[str] = frozenset()
     """Packages that nobody's dependencies bring (``exclude-dependencies``)."""
     excluded_of: Mapping[str, tuple[Scoped, ...]] = {}
@@ -85,6 +87,10 @@ class UvSettings(NamedTuple):
     def takes_wheels(self, package: str) -> bool:
         """Return whether wheels of a package are taken."""
         return self.wheelless is not None and package not in self.wheelless
+
+    def builds(self, package: str) -> bool:
+        """Return whether source distributions of a package are taken."""
+        return self.buildless is not None and package not in self.buildless
 
 
 def governing(settings: Document | None, root: Document) -> Document | None:
@@ -125,6 +131,7 @@ def settings_of(install: Install) -> UvSettings:
     options = {s.key: s.value for s in given.settings} if given is not None else {}
     project = {s.key: s.value for s in own.settings} if own is not None else {}
     wheelless = _names(options.get("uv.no-binary-package", ""))
+    buildless = _names(options.get("uv.no-build-package", ""))
     return UvSettings(
         resolution=options.get("uv.resolution", ""),
         fewest=options.get("uv.fork-strategy") == "fewest",
@@ -139,6 +146,7 @@ def settings_of(install: Install) -> UvSettings:
         },
         metadata=_metadata(options),
         wheelless=None if options.get("uv.no-binary") == "true" else wheelless,
+        buildless=None if options.get("uv.no-build") == "true" else buildless,
         excluded=frozenset(
             key[len("uv.exclude-dependencies.") :]
             for key in project

@@ -40,6 +40,8 @@ class Offered(NamedTuple):
     """Where its files are for (uv's implied markers)."""
     python: int
     """The lowest Python that it requires, as a point of the grid."""
+    source: bool = False
+    """It has a source distribution, which is for every platform and Python."""
 
     @property
     def first(self) -> Candidate:
@@ -199,7 +201,18 @@ class Tables:
                 low = self._grid.bounds_of(lowest)[0]
             except UnknownMarkerError:
                 low = 0
-        return Offered(version, tuple(kept), bool(fitting), mask, low)
+        source = self._has_source(kept[0].build, ask)
+        mask = self._grid.all if source else mask
+        return Offered(version, tuple(kept), bool(fitting) or source, mask, low, source)
+
+    def _has_source(self, build: Build, ask: Ask) -> bool:
+        """Return whether uv may build a version (its ``PrioritizedDist::insert_source``)."""
+        return (
+            build.home == "pypi"
+            and not build.yanked
+            and self._settings.builds(ask.package)
+            and self._facts.has_sdist(ask.package, build.version)
+        )
 
     def _file_name(self, build: Build) -> str:
         """Return the end of the first file name of a build, as far as its order goes."""
@@ -242,7 +255,7 @@ class Tables:
         Measured with uv 0.13.9: files for newer Pythons than those of the fork do not count, files
         for older ones do, unless they are too old for all of the project.
         """
-        return any(
+        return offered.source or any(
             not tags
             or any(self._tag_suits(t, python) and self._tag_suits(t, self._python) for t in tags)
             for candidate in offered.candidates
