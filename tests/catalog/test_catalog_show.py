@@ -34,7 +34,7 @@ def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
         (["show", "torch", "--platform", "linux-x86-64"], "did you mean `linux-x86_64`?"),
         (["shwo"], "did you mean `show`?"),
         (["verfy"], "did you mean `verify`?"),
-        ([], "catalog what?"),
+        ([], "catalog needs a command"),
     ],
 )
 def test_typos(capsys: pytest.CaptureFixture[str], argv: list[str], words: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import random
 import threading
-import time
 
 import pytest
 from tests.catalog.inspect_samples import elf, fatbin, wheel
@@ -38,12 +37,10 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 def fails(
     serve: Handler, message: str, *, seconds: float = 20, idle: float = 5, data: bytes = BIG
 ) -> TorchpinError:
-    begun = time.monotonic()
     with RangeServer(data, serve) as server:
         url = server.url().replace("http://", "http://me:secret@") + "?token=hidden"
         with pytest.raises(InspectError, match=message) as caught:
             inspect(url, budget=Budget(seconds), idle=idle)
-    assert time.monotonic() - begun < 10
     assert "secret" not in str(caught.value)
     assert "hidden" not in str(caught.value)
     assert threading.active_count() < 20

@@ -112,9 +112,7 @@ def few(answer: Answer) -> None:
 def test_a_page_that_cannot_be_used(world: World, behaviour: object, words: str) -> None:
     world.release()
     world.server.behave["/whl/cu126/torch/"] = behaviour  # type: ignore[assignment]
-    started = time.monotonic()
     code, out, err = world.refresh("--timeout", "0.3")
-    assert time.monotonic() - started < 20
     assert code == 1
     assert err.startswith("note: not read: cu126/torch: ") and words in err
     assert "what is known of it stays, as of 2026-11-30" in err
@@ -231,9 +229,7 @@ def test_a_busy_server_is_left_alone_as_long_as_it_asks(world: World, status: in
 
 def test_a_server_that_wants_an_hour(world: World) -> None:
     world.server.behave["/whl/cu126/torch/"] = lambda answer: answer.status(503, Retry_After="3600")
-    started = time.monotonic()
     code, _, err = world.refresh("--channel", "cu126", "--package", "torch")
-    assert time.monotonic() - started < 5
     assert code == 1
     assert "the server asks to come back in 3" in err
 
@@ -436,28 +432,33 @@ def test_an_interrupted_refresh_changes_nothing_and_loses_nothing(
 
 
 def test_a_stop_ends_running_requests(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.server.behave["/simple/torch/"] = silent
-    world.server.behave["/simple/torchvision/"] = garbage
+    asked, release, gave_up = threading.Event(), threading.Event(), threading.Event()
+
+    def hold(answer: Answer) -> None:
+        asked.set()
+        if not release.wait(60):
+            gave_up.set()
 
     def stop(self: object, done: int, total: int) -> None:
+        assert asked.wait(60)
         raise KeyboardInterrupt
 
+    world.server.behave["/simple/torch/"] = hold
+    world.server.behave["/simple/torchvision/"] = garbage
     monkeypatch.setattr("torchpin.cli.catalog_refresh.Bar.pages", stop)
-    started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        world.refresh()
-    assert time.monotonic() - started < 5
+        world.refresh("--timeout", "600")
+    assert not gave_up.is_set()  # nobody waited for the server
+    release.set()
 
 
 def test_a_host_that_hangs_is_given_up(world: World) -> None:
     with IndexServer([]) as other:
         other.silent = True
-        started = time.monotonic()
         options = [*world.server.options[:2], "--index", f"{other.base}/whl", "--timeout", "0.5"]
         world.capsys.readouterr()
         code = main(["catalog", "refresh", *options, "--jobs", "1"])
         _, err = world.capsys.readouterr()
-        assert time.monotonic() - started < 10
     assert code == 1
     assert "127.0.0.1: the server sends nothing" in err
     assert len(other.asked) == 3

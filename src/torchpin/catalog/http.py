@@ -288,8 +288,21 @@ def _trust() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
+def is_wrong_address(error: BaseException) -> bool:
+    """Tell whether a request failed before it was sent: no second try helps.
+
+    URLs are checked before, so it is the address of a proxy, as a rule.
+    """
+    if isinstance(error, http.client.InvalidURL | UnicodeError):
+        return True
+    words = getattr(error, "reason", None) or (isinstance(error, ValueError) and str(error)) or ""
+    return str(words).startswith(("unknown url type", "proxy URL with no"))
+
+
 def reason(error: BaseException) -> str:
-    """Return why a request failed, in words without a URL."""
+    """Return why a request failed, in words without a URL: a proxy's may hold a password."""
+    if is_wrong_address(error):
+        return "the address of the server, or of the proxy (https_proxy), cannot be used"
     inner = getattr(error, "reason", None)
     cause = inner if isinstance(error, urllib.error.URLError) and inner else error
     if isinstance(cause, TimeoutError):

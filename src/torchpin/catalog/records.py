@@ -70,7 +70,7 @@ def _load(folder: str, name: str) -> Any:
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CatalogError(f"catalog data cannot be read: {error}", path=path) from error
 
 

@@ -20,6 +20,7 @@ from torchpin.catalog.http import (
     IDLE_SECONDS,
     BusyError,
     Client,
+    is_wrong_address,
     reason,
     retry_after,
 )
@@ -189,7 +190,7 @@ class RemoteFile:
             except FAILURES as error:
                 self._hang_up()
                 self._budget.check()
-                if attempt == TRIES or _slow(error):
+                if attempt == TRIES or _slow(error) or is_wrong_address(error):
                     raise InspectError(f"cannot be fetched: {reason(error)}") from error
                 pause = _pause(attempt, error)
             time.sleep(min(pause, self._budget.remaining()))
@@ -251,7 +252,7 @@ class RemoteFile:
             except FAILURES as error:
                 self._hang_up()
                 self._budget.check()
-                if attempt == TRIES or _slow(error):
+                if attempt == TRIES or _slow(error) or is_wrong_address(error):
                     raise InspectError(f"cannot be fetched: {reason(error)}") from error
                 pause = _pause(attempt, error)
             time.sleep(min(pause, self._budget.remaining()))

@@ -42,11 +42,10 @@ from torchpin.catalog.shape import (
     text,
     words,
 )
+from torchpin.catalog.store import FORMAT
 from torchpin.errors import CatalogError
 from torchpin.evidence import ORDER
 
-FORMAT = 1
-"""What ``catalog.json`` says of the shape of all files."""
 UNHASHED = ("catalog.json", "drivers.json", "internals.json")
 """Files that the digest of ``catalog.json`` does not cover."""
 

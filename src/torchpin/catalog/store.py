@@ -26,6 +26,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+FORMAT = 1
+"""The form of the data files; another torchpin may write another one."""
+_NEEDED = ("date", "digest", "facts", "newest", "builds")
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 
 
@@ -39,6 +42,10 @@ class Catalog:
     def __init__(self, folder: str = FOLDER) -> None:
         self.folder = self._folder = folder
         head = self._read("catalog.json")
+        if head.get("format") != FORMAT or not {*_NEEDED} <= head.keys():
+            raise CatalogError(
+                f"this is no catalog of format {FORMAT}, which this torchpin reads", path=folder
+            )
         self.date: str = head["date"]
         """As of when the data hold, ISO."""
         self.digest: str = head["digest"]
@@ -60,7 +67,7 @@ class Catalog:
         try:
             with open(path, encoding="utf-8") as file:
                 data = json.load(file)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise CatalogError(f"catalog data cannot be read: {error}", path=path) from error
         if not isinstance(data, dict) or not data:
             raise CatalogError("catalog data cannot be read: not a table with entries", path=path)
@@ -324,8 +331,8 @@ def _users() -> Catalog | None:
     if not wrong:
         try:
             found = Catalog(folder)
-        except (CatalogError, KeyError, TypeError) as error:
-            wrong = str(error)
+        except CatalogError as error:
+            wrong = error.message
         else:
             same = (found.date, found.base) == (shipped.date, shipped.digest)
             return found if found.date > shipped.date or same else None

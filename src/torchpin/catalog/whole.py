@@ -58,7 +58,7 @@ def check_whole(folder: str, *, deep: bool = False) -> str:
         missing = [n for n in (*_needed(head), "partners.json", "health.json") if n not in listed]
     except OSError as error:
         return f"{os.path.basename(error.filename or HEAD)}: {error.strerror}"
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return f"{HEAD} cannot be read"
     return f"{missing[0]} is missing" if missing else ""
 

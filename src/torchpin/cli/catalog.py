@@ -37,7 +37,7 @@ def load(name: str) -> Command:
     """
     if name not in COMMANDS:
         hint = nearest(name, COMMANDS) or f"it is one of {', '.join(COMMANDS)}"
-        what = f"unknown catalog command {name!r}" if name else "catalog what?"
+        what = f"unknown catalog command {name!r}" if name else "catalog needs a command"
         raise UsageError(what, hint=hint)
     return cast(Command, import_module(f"torchpin.cli.catalog_{name}"))
 

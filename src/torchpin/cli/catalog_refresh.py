@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchpin.cli.main import CLEAN, FINDINGS, USAGE
 from torchpin.cli.parser import Parser
-from torchpin.cli.terminal import note, tell
+from torchpin.cli.terminal import note, out, tell
 from torchpin.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ def parser() -> Parser:
     )
     made.add_argument(
         "--since",
-        default="",
         metavar="VERSION|DATE",
         help="read the wheels of known releases, too, where facts are missing: from this torch\n"
         "release or day on (default: from the newest release that this torchpin knows)",
@@ -85,6 +84,12 @@ def parser() -> Parser:
         metavar="SECONDS",
         help="give a server up that sends nothing for so long (default: 20)",
     )
+    made.add_argument(
+        "--output-format",
+        choices=("text", "json"),
+        default="text",
+        help="how to report (default: text)",
+    )
     made.add_argument("-q", "--quiet", action="store_true", help="only what failed")
     return made
 
@@ -101,6 +106,8 @@ def main(argv: list[str]) -> int:
         raise UsageError(f"--jobs takes 1 to {MOST_JOBS}")
     if not 0 < args.timeout < 1e6:
         raise UsageError("--timeout takes seconds above 0")
+    if args.output == "":
+        raise UsageError("--output takes a folder")
     from torchpin.catalog.labels import kind_of_label
     from torchpin.catalog.refresh.run import refresh
     from torchpin.catalog.refresh.settings import Settings, addresses, check_since
@@ -113,7 +120,7 @@ def main(argv: list[str]) -> int:
     settings = Settings(
         packages=tuple(name.lower().replace("_", "-") for name in args.package),
         channels=tuple(args.channel),
-        since=check_since(args.since) if args.since else "",
+        since="" if args.since is None else check_since(args.since),
         jobs=args.jobs,
         idle=args.timeout,
         output=args.output,
@@ -123,12 +130,21 @@ def main(argv: list[str]) -> int:
     settings = addresses(args.index, settings)
     with Bar(quiet=args.quiet) as bar:
         result = refresh(settings, bar)
-    if not args.quiet:
+    if args.output_format == "json":
+        from torchpin.report.catalog_refresh import to_json
+
+        out(to_json(result, dry_run=args.dry_run))
+    elif not args.quiet:
         tell(report(result, dry_run=args.dry_run))
     for text in failures(result.failed):
         note(text)
     if result.unreachable:
         note("no connection: a proxy (https_proxy) or a mirror (--index URL) may lead there")
+    if result.not_kept:
+        note(
+            f"the cache cannot be written ({result.not_kept}): the next refresh reads all again; "
+            "TORCHPIN_CACHE_DIR names another folder"
+        )
     if not result.pages:
         note("nothing could be reached: the catalog stays as it is")
         return USAGE

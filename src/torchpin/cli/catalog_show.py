@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchpin.catalog.model import PLATFORMS
 from torchpin.cli.main import CLEAN, FINDINGS
-from torchpin.cli.parser import Parser, add_output, nearest
+from torchpin.cli.parser import Parser, add_catalog, add_output, nearest
 from torchpin.cli.terminal import note, out, style
 from torchpin.errors import UsageError
 
@@ -30,6 +30,7 @@ def parser() -> Parser:
     made.add_argument(
         "--platform", choices=PLATFORMS, metavar="NAME", help=f"one of {', '.join(PLATFORMS)}"
     )
+    add_catalog(made)
     add_output(made, ("text", "json"))
     return made
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,7 +34,8 @@ def parser() -> Parser:
         "Measure again the wheels that the catalog calls measured, from the live index: kernels,\n"
         "torch and CUDA versions, Requires-Dist, Requires-Python, tags, glibc, digests. Only the\n"
         "parts of a wheel that tell are fetched; nothing that was read before is used.",
-        "exit code: 0 all facts hold · 1 some fact does not hold, or a wheel could not be read",
+        "exit code: 0 all facts hold · 1 some fact does not hold, or a wheel could not be read · 2 "
+        "wrong usage",
     )
     made.add_argument(
         "--sample", type=int, metavar="N", help="only N builds, chosen by chance (default: all)"
@@ -57,7 +58,9 @@ def parser() -> Parser:
         "or …/whl in the place of PyTorch's channels",
     )
     made.add_argument(
-        "--catalog", metavar="DIR", help="the catalog to verify (default: the one in use; shipped)"
+        "--catalog",
+        metavar="DIR",
+        help="the catalog to verify: a folder, or `shipped` (default: the one in use)",
     )
     add_output(made, ("text", "json"))
     return made
@@ -93,10 +96,10 @@ def main(argv: list[str]) -> int:
     if settings.pypi is None and any(unit.place == "pypi" for unit in chosen):
         settings = settings._replace(pypi=pypi_index())
     begun = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="torchpin-verify-") as folder:
-        fetcher = Fetcher(Cache(folder), jobs=args.jobs, idle=settings.idle, today=today())
-        with progress(len(chosen), quiet=args.quiet) as advance:
-            outcomes = measure(chosen, fetcher, settings, advance)
+    nothing = Cache(os.devnull, keeps=False)
+    fetcher = Fetcher(nothing, jobs=args.jobs, idle=settings.idle, today=today())
+    with progress(len(chosen), quiet=args.quiet) as advance:
+        outcomes = measure(chosen, fetcher, settings, advance)
     run = report.Run(
         catalog.date,
         catalog.digest,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Iterable
 from typing import NoReturn
@@ -70,6 +71,20 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(status)
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Folds paragraphs to the width of the terminal; those with indented lines stay as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        from textwrap import fill
+
+        return "\n\n".join(
+            paragraph
+            if re.search("^ ", paragraph, re.MULTILINE)
+            else fill(" ".join(paragraph.split()), width)
+            for paragraph in text.split("\n\n")
+        )
+
+
 def _formatter(prog: str) -> argparse.HelpFormatter:
     """Return a formatter as wide as the terminal.
 
@@ -83,7 +98,7 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
             width = os.get_terminal_size(1).columns or 80
         except OSError:  # not a terminal
             width = 80
-    return argparse.RawDescriptionHelpFormatter(prog, width=width - 2)
+    return _Help(prog, width=width - 2)
 
 
 def _head(action: argparse.Action) -> str:

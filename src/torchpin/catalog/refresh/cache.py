@@ -1,7 +1,8 @@
 """What a refresh keeps between runs: pages with their validators, and what was read of wheels.
 
 One file an entry, replaced by rename; a damaged entry counts as none. No credentials and no
-queries of URLs are stored: names are digests.
+queries of URLs are stored: names are digests, and a page that holds logins in links is not kept.
+A cache that cannot be written costs the next refresh time, nothing else.
 """
 
 from __future__ import annotations
@@ -9,14 +10,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import threading
+import time
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from torchpin.catalog.location import cache_dir
-from torchpin.errors import CatalogError
 
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache of torchpin: it may be deleted.\n"
 """https://bford.info/cachedir/"""
+
+
+_LOGIN = re.compile(rb":\\?/\\?/[^/\s\"'<>?#]{0,1000}@")
+STALE_PART = 3600.0
+"""Seconds after which a half-written file is of a refresh that was killed."""
 
 
 class Stored(NamedTuple):
@@ -35,10 +43,15 @@ class Cache:
 
     Args:
         folder: made when first written to.
+        keeps: whether anything is written.
     """
 
-    def __init__(self, folder: str | None = None) -> None:
+    def __init__(self, folder: str | None = None, *, keeps: bool = True) -> None:
         self.folder = folder or cache_dir()
+        self.keeps = keeps
+        self.trouble = ""
+        """Why something could not be written; ``""``: nothing."""
+        self._swept: set[str] = set()
 
     def page(self, url: str) -> Stored | None:
         """Return the page of a URL (without credentials); None: none is kept, or damaged."""
@@ -51,11 +64,13 @@ class Cache:
             if told["sha256"] != hashlib.sha256(body).hexdigest():
                 return None
             return Stored(body, told["type"], told["etag"], told["modified"], told["date"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
 
     def keep_page(self, url: str, page: Stored) -> None:
-        """Keep the page of a URL."""
+        """Keep the page of a URL, unless it holds somebody's login."""
+        if _LOGIN.search(page.body):
+            return
         head = {
             "sha256": hashlib.sha256(page.body).hexdigest(),
             "type": page.content_type,
@@ -72,7 +87,7 @@ class Cache:
             return None
         try:
             return json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     def keep_reading(self, key: str, value: Any) -> None:
@@ -87,25 +102,48 @@ class Cache:
             return None
 
     def _write(self, kind: str, name: str, data: bytes) -> None:
+        if not self.keeps:
+            return
         folder = os.path.join(self.folder, kind)
         path = os.path.join(folder, name)
         part = f"{path}.{os.getpid()}.{threading.get_ident()}.part"
         try:
             if not os.path.isdir(folder):
-                os.makedirs(folder, exist_ok=True)
+                os.makedirs(folder, mode=0o700, exist_ok=True)
                 with open(os.path.join(self.folder, "CACHEDIR.TAG"), "w", encoding="utf-8") as tag:
                     tag.write(_TAG)
+            self._sweep(folder)
             with open(part, "wb") as file:
                 file.write(data)
             os.replace(part, path)
         except OSError as error:
-            if os.path.exists(part):
+            self.trouble = error.strerror or type(error).__name__
+            with suppress(OSError):
                 os.unlink(part)
-            raise CatalogError(
-                f"the cache cannot be written: {error.strerror}",
-                path=self.folder,
-                hint="TORCHPIN_CACHE_DIR names another folder",
-            ) from error
+
+    def _sweep(self, folder: str) -> None:
+        """Remove, once a run, what refreshes that were killed left half-written.
+
+        Raises:
+            OSError: the folder cannot be read.
+        """
+        if folder in self._swept:
+            return
+        self._swept.add(folder)
+        remove_parts(folder)
+
+
+def remove_parts(folder: str) -> None:
+    """Remove half-written files of refreshes that were killed.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        with suppress(OSError):  # another refresh was quicker
+            if name.endswith(".part") and time.time() - os.lstat(path).st_mtime > STALE_PART:
+                os.unlink(path)
 
 
 def _key(text: str) -> str:

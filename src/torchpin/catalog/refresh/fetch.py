@@ -22,6 +22,7 @@ from torchpin.catalog.http import (
     FAILURES,
     BusyError,
     Client,
+    is_wrong_address,
     origin,
     reason,
     retry_after,
@@ -275,6 +276,8 @@ class Fetcher:
                     return take(client, answer)
                 except FAILURES as error:
                     budget.check()
+                    if is_wrong_address(error):
+                        raise InspectError(reason(error)) from error
                     if place not in self._alive and _no_connection(error):
                         if attempt == 2:
                             self._dead[place] = f"{place[1]}: {reason(error)}"

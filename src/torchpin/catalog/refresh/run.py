@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from packaging.version import Version
@@ -16,7 +18,7 @@ from torchpin.catalog.bounded import InspectError
 from torchpin.catalog.location import CURRENT, catalogs_dir, user_catalog
 from torchpin.catalog.records import State, read_state, render, write_folder
 from torchpin.catalog.refresh.address import pypi_index
-from torchpin.catalog.refresh.cache import Cache
+from torchpin.catalog.refresh.cache import Cache, remove_parts
 from torchpin.catalog.refresh.changes import changes
 from torchpin.catalog.refresh.fetch import Fetcher, today
 from torchpin.catalog.refresh.gather import Gathered
@@ -26,7 +28,7 @@ from torchpin.catalog.refresh.merge import merge
 from torchpin.catalog.refresh.metadata import key_of, read_file
 from torchpin.catalog.refresh.plan import Task, pins_to_read, tasks
 from torchpin.catalog.refresh.rebase import rebase
-from torchpin.catalog.refresh.settings import PACKAGES, Failed, Result, Settings
+from torchpin.catalog.refresh.settings import PACKAGES, Change, Failed, Result, Settings
 from torchpin.catalog.store import Catalog, shipped_catalog
 from torchpin.catalog.whole import HEAD, check_whole
 from torchpin.errors import CatalogError, UsageError
@@ -79,10 +81,15 @@ def refresh(settings: Settings, watch: Watch | None = None) -> Result:
     started = time.monotonic()
     watch = watch or Nobody()
     day = settings.today or today()
-    fetcher = Fetcher(Cache(), jobs=settings.jobs, idle=settings.idle, today=day)
+    cache = Cache(keeps=not settings.dry_run)
+    fetcher = Fetcher(cache, jobs=settings.jobs, idle=settings.idle, today=day)
     fetcher.progress = watch.bytes
     folder, before = begin(settings)
     _known(settings, before)
+    if not settings.dry_run:
+        _writable(settings.output or catalogs_dir())
+        if settings.output is None:
+            remove_parts(catalogs_dir())
     gathered = Gathered(fetcher, settings, before, watch.pages)
     if not settings.channels or PYPI in settings.channels:
         gathered.pypi(settings.pypi or pypi_index())
@@ -104,17 +111,40 @@ def refresh(settings: Settings, watch: Watch | None = None) -> Result:
         return _result(None, before, (), failed, gathered, reader, fetcher, started)
     after, files, unsound = _sound(_headed(after, before, day), before)
     failed += unsound
-    with tempfile.TemporaryDirectory(prefix="torchpin-refresh-") as staged:
-        write_folder(staged, files)
-        found_changes = changes(Catalog(folder), Catalog(staged))
+    found_changes = _changes(folder, files)
     place: str | None = None
     if not settings.dry_run:
         place = settings.output or os.path.join(catalogs_dir(), _name(files))
-        if settings.output is not None or check_whole(place):  # else it lies there already
+        if settings.output is not None or not _lies_there(place, files):
             write_folder(place, files)
         if settings.output is None:
             _point(place)
-    return _result(place, after, found_changes, failed, gathered, reader, fetcher, started)
+    used = before if place is None else after._replace(head=json.loads(files[HEAD]))
+    return _result(place, used, found_changes, failed, gathered, reader, fetcher, started)
+
+
+def _lies_there(folder: str, files: dict[str, str]) -> bool:
+    """Tell whether a folder holds these files already."""
+    try:
+        with open(os.path.join(folder, HEAD), encoding="utf-8") as file:
+            return file.read() == files[HEAD] and not check_whole(folder)
+    except (OSError, ValueError):
+        return False
+
+
+def _changes(folder: str, files: dict[str, str]) -> tuple[Change, ...]:
+    """Return what a refresh found.
+
+    Raises:
+        CatalogError: there is no room for temporary files.
+    """
+    try:
+        staged = tempfile.TemporaryDirectory(prefix="torchpin-refresh-")
+    except OSError as error:
+        raise CatalogError(f"temporary files cannot be written: {error.strerror}") from error
+    with staged as place:
+        write_folder(place, files)
+        return changes(Catalog(folder), Catalog(place))
 
 
 def begin(settings: Settings) -> tuple[str, State]:
@@ -127,14 +157,55 @@ def begin(settings: Settings) -> tuple[str, State]:
         CatalogError: it cannot be read.
     """
     shipped = shipped_catalog()
-    if settings.output and os.path.exists(os.path.join(settings.output, HEAD)):
-        return settings.output, read_state(settings.output)
+    if settings.output is not None and os.path.lexists(os.path.join(settings.output, HEAD)):
+        return settings.output, _there(settings.output)
     own = user_catalog()
-    if own is None or check_whole(own):
-        return shipped.folder, read_state(shipped.folder)
-    if Catalog(own).base == shipped.digest:
-        return own, read_state(own)
-    return shipped.folder, rebase(read_state(shipped.folder), read_state(own))
+    if own is not None and not check_whole(own):
+        with suppress(CatalogError):  # of another torchpin: it is made anew
+            base, known = Catalog(own).base, read_state(own)
+            if base == shipped.digest:
+                return own, known
+            return shipped.folder, rebase(read_state(shipped.folder), known)
+    return shipped.folder, read_state(shipped.folder)
+
+
+def _there(folder: str) -> State:
+    """Return the catalog that lies where a new one is to go.
+
+    Raises:
+        CatalogError: it is damaged or of another torchpin.
+    """
+    try:
+        wrong = check_whole(folder) if Catalog(folder).base else ""
+        if not wrong:
+            return read_state(folder)
+    except CatalogError as error:
+        wrong = error.message
+    raise CatalogError(
+        f"the catalog in the folder of --output cannot be renewed: {wrong}",
+        path=folder,
+        hint="remove it, or name another folder",
+    )
+
+
+def _writable(folder: str) -> None:
+    """Try, before anything is fetched, whether a catalog can be written.
+
+    Raises:
+        CatalogError: it cannot.
+    """
+    probe = os.path.join(folder, f".torchpin.{os.getpid()}.part")
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with open(probe, "wb"):
+            pass
+        os.unlink(probe)
+    except OSError as error:
+        raise CatalogError(
+            f"cannot be written: {error.strerror}",
+            path=folder,
+            hint="--output DIR or TORCHPIN_CACHE_DIR names another folder",
+        ) from error
 
 
 def _known(settings: Settings, state: State) -> None:
@@ -333,7 +404,7 @@ def _older(path: str) -> bool:
 def _result(
     folder: str | None,
     state: State,
-    found: tuple[Any, ...],
+    found: tuple[Change, ...],
     failed: Sequence[Failed],
     gathered: Gathered,
     reader: _Reader,
@@ -343,6 +414,7 @@ def _result(
     return Result(
         folder,
         str(state.head["date"]),
+        str(state.head["digest"]),
         found,
         tuple(failed),
         gathered.answered,
@@ -352,4 +424,5 @@ def _result(
         fetcher.fetched,
         time.monotonic() - started,
         fetcher.unreachable,
+        fetcher.cache.trouble,
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from torchpin.catalog.http import split_login
 from torchpin.catalog.labels import kind_of_label
@@ -66,6 +67,8 @@ class Result(NamedTuple):
     folder: str | None
     """Where the new catalog lies; None for a dry run, or if nothing was reached."""
     date: str
+    digest: str
+    """Of the catalog that is used from now on; of the old one if nothing was written."""
     changes: tuple[Change, ...]
     failed: tuple[Failed, ...]
     pages: int
@@ -78,6 +81,8 @@ class Result(NamedTuple):
     seconds: float
     unreachable: bool = False
     """A host could not be reached at all."""
+    not_kept: str = ""
+    """Why pages or what was read of wheels could not be kept for the next time."""
 
 
 def addresses(urls: Sequence[str], settings: Settings) -> Settings:
@@ -111,10 +116,15 @@ def check_since(text: str) -> str:
     Raises:
         UsageError: it is neither.
     """
-    if _DATE.match(text):
-        return text
+    text = text.strip()
     try:
-        Version(text)
-    except InvalidVersion:
-        raise UsageError(f"--since takes a version of torch or a date, not {text!r}") from None
+        if _DATE.match(text):
+            datetime.date.fromisoformat(text)
+        else:
+            Version(text)
+    except ValueError:  # InvalidVersion is one
+        raise UsageError(
+            f"--since takes a version of torch or a date, not {text!r}",
+            hint="--since 2.14, --since 2026-11-30",
+        ) from None
     return text

@@ -1,0 +1,53 @@
+"""Helps fit a terminal of 80 columns, the first one 24 lines."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from torchpin.cli.main import COMMANDS, guarded, help_text
+
+
+def commands() -> list[str]:
+    """Return all commands and sub-commands."""
+    out: list[str] = []
+    for name in COMMANDS:
+        below = getattr(import_module(f"torchpin.cli.{name}"), "COMMANDS", {})
+        out += [name, *(f"{name} {part}" for part in below)]
+    return out
+
+
+def test_the_first_help_is_a_screen() -> None:
+    lines = help_text().splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+@pytest.mark.parametrize("command", commands())
+def test_a_help_fits_its_terminal(
+    command: str,
+    columns: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    try:
+        guarded([*command.split(), "--help"])
+    except SystemExit as end:
+        assert end.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"usage: torchpin {command}")
+    long = [line for line in lines if len(line) > max(columns, 80)]
+    assert not long
+    if columns == 200 and command == "catalog refresh":  # folded to the width, not before
+        assert max(map(len, lines)) > 100
+
+
+def test_a_help_names_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("catalog show", "catalog refresh", "catalog verify", "catalog diff", "inspect"):
+        with pytest.raises(SystemExit):
+            guarded([*command.split(), "--help"])
+        said = capsys.readouterr().out.partition("exit code: ")[2]
+        assert all(f"{code} " in said for code in (0, 1, 2)), command
