@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import struct
 
 from torchpin.catalog.bounded import InspectError, ReadAt, check_apart
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 MAGIC = b"\x7fELF"
 FATBIN = ".nv_fatbin"
@@ -19,7 +19,7 @@ _NOBITS, _DYNAMIC = 8, 6
 _VERNEED = 0x6FFFFFFE
 """The section type of ``.gnu.version_r`` (Linux Standard Base, *Symbol Versioning*)."""
 _MOST_VERSIONS = 4096
-_GLIBC = re.compile(rb"GLIBC_(\d{1,3}(?:\.\d{1,3}){1,2})\0")
+_GLIBC = regex(rb"GLIBC_(\d{1,3}(?:\.\d{1,3}){1,2})\0")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 
 

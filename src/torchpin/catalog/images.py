@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 GLIBC = {
     "xenial": "2.23",
@@ -42,14 +43,12 @@ DEBIAN = {
 ENTERPRISE = {"7": "2.17", "8": "2.28", "9": "2.34", "10": "2.39"}
 """Release of RHEL, its rebuilds and ``ubi`` → glibc. Source:
 https://access.redhat.com/solutions/38634."""
-_ENTERPRISE = re.compile(r"(?:centos|rockylinux|almalinux|oraclelinux|ubi|rhel|stream)-?(\d+)")
-_UBUNTU = re.compile(r"ubuntu-?(\d\d\.\d\d)")
-_PYTHON = re.compile(r"(\d+\.\d+)(?:\.\d+)?(?:(?:a|b|rc)\d+)?(?:-(.+))?")
-_PYTORCH = re.compile(r"(\d+\.\d+(?:\.\d+)?)-cuda(\d+\.\d+)(?:\.\d+)?-cudnn\d+-(runtime|devel)")
-_CUDA = re.compile(
-    r"(\d+\.\d+)(?:\.\d+)?(?:-cudnn\d*)?-(base|runtime|devel|cudnn-runtime|cudnn-devel)"
-)
-_NGC = re.compile(r"\d\d\.\d\d-py3(?:-\w+)?")
+_ENTERPRISE = regex(r"(?:centos|rockylinux|almalinux|oraclelinux|ubi|rhel|stream)-?(\d+)")
+_UBUNTU = regex(r"ubuntu-?(\d\d\.\d\d)")
+_PYTHON = regex(r"(\d+\.\d+)(?:\.\d+)?(?:(?:a|b|rc)\d+)?(?:-(.+))?")
+_PYTORCH = regex(r"(\d+\.\d+(?:\.\d+)?)-cuda(\d+\.\d+)(?:\.\d+)?-cudnn\d+-(runtime|devel)")
+_CUDA = regex(r"(\d+\.\d+)(?:\.\d+)?(?:-cudnn\d*)?-(base|runtime|devel|cudnn-runtime|cudnn-devel)")
+_NGC = regex(r"\d\d\.\d\d-py3(?:-\w+)?")
 
 PYTHON_IMAGES = "https://hub.docker.com/_/python"
 PYTORCH_IMAGES = "https://hub.docker.com/r/pytorch/pytorch"

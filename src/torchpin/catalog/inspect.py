@@ -6,7 +6,6 @@ Nothing is executed or imported; sizes in the file are believed only as far as `
 from __future__ import annotations
 
 import os
-import re
 import zipfile
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -27,15 +26,16 @@ from torchpin.catalog.inspection import (
 from torchpin.catalog.remote import Progress, RemoteFile
 from torchpin.catalog.wheel_facts import WheelFacts
 from torchpin.catalog.zipread import LocalFile, Wheel
+from torchpin.patterns import regex
 
 SKIPPED_ABOVE = 64 * 1024 * 1024
 """Packed bytes from which a library of torch's own wheel is not fetched by URL: the list of GPUs
 that torch states stands for it."""
 _MOST_LIBRARIES = 2000
-_LIBRARY = re.compile(r"\.(?:so(?:\.\d+)*|dll|pyd)\Z")
-_CUDART = re.compile(r"(?:lib)?cudart(?:[.-][0-9a-f]{8})?(?:\.so\.|64_)(\d+)")
+_LIBRARY = regex(r"\.(?:so(?:\.\d+)*|dll|pyd)\Z")
+_CUDART = regex(r"(?:lib)?cudart(?:[.-][0-9a-f]{8})?(?:\.so\.|64_)(\d+)")
 _TARGET = rb"(?:(?:sm|compute)_\d{2,4}[af]?|gfx[0-9a-f]{3,5}(?:[:+-][\w:+-]{1,40})?)"
-_ARCHES = re.compile(
+_ARCHES = regex(
     rb"(?:(?<![\w ])"
     + _TARGET
     + rb"|(?<=\w)"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from torchpin.catalog.elf import Layout
 from torchpin.catalog.fatbin import Fatbins
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 NOT_FETCHED = "not fetched"
 """The note of a library that a shorter look left out."""
@@ -14,7 +13,7 @@ NO_LIBRARY = "not a library"
 """The note of a member that is named like one."""
 NO_CUDA = "not fetched (built without CUDA)"
 """The note of a big library of a CPU build of torch."""
-_CUDA = re.compile(
+_CUDA = regex(
     r"(?:lib)?(?:cuda|cudart|cudadevrt|cublas(?:Lt)?|cudnn|cudss|cufftw?|cufile|cupti|curand|cusolver"
     r"|cusparse(?:Lt)?|cutensor|nccl|npp\w*|nvcuda|nvjpeg|nvJitLink|nvrtc|nvshmem|nvToolsExt)"
     r"(?![a-z])[\w.-]*\Z"

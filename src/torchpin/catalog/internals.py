@@ -16,19 +16,19 @@ from __future__ import annotations
 
 import json
 import os
-import re
 
 from torchpin.catalog.model import Build, Kernels
 from torchpin.errors import CatalogError
 from torchpin.evidence import MEASURED
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "internals.json")
-_SPEC = re.compile(r"([A-Za-z0-9][\w.-]*?)(\[[^\]]*\])?([<>=!~].*)?\Z")
+_SPEC = regex(r"([A-Za-z0-9][\w.-]*?)(\[[^\]]*\])?([<>=!~].*)?\Z")
 
 
 class Brings(NamedTuple):

@@ -14,11 +14,11 @@ all ask it, so that the same wheel always gives the same lists.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from torchpin.catalog.model import Kernels
+from torchpin.patterns import regex
 
 Counts = tuple[int, Mapping[str, int], Mapping[str, int]]
 """Number of fatbins; SASS target → in how many of them; PTX target → likewise."""
@@ -30,9 +30,7 @@ SEVERAL = ("bitsandbytes", "torchao")
 """Packages with a library for each CUDA or GPU, of which one is loaded or none."""
 MAIN = {"xformers": "xformers/_C.so"}
 """Libraries that stand for a package whatever most of its libraries hold."""
-_BUNDLED = re.compile(
-    r"\.libs/|/(?:lib)?(?:cu(?:dart|blas|fft|rand|solver|sparse)|nvjpeg|npp)[^/]*$"
-)
+_BUNDLED = regex(r"\.libs/|/(?:lib)?(?:cu(?:dart|blas|fft|rand|solver|sparse)|nvjpeg|npp)[^/]*$")
 
 
 def counts(parts: Iterable[tuple[Iterable[str], Iterable[str], int]], others: int) -> Counts:

@@ -8,10 +8,10 @@ is a vendor's or a private build: its kind is None and nothing is known of it.
 
 from __future__ import annotations
 
-import re
+from torchpin.patterns import regex
 
-_CUDA = re.compile(r"cu(\d{1,2})(\d)\Z")
-_ROCM = re.compile(r"rocm(\d+(?:\.\d+){1,2})\Z")
+_CUDA = regex(r"cu(\d{1,2})(\d)\Z")
+_ROCM = regex(r"rocm(\d+(?:\.\d+){1,2})\Z")
 
 
 def kind_of_label(label: str) -> str | None:

@@ -7,7 +7,6 @@ a member costs no second download.
 from __future__ import annotations
 
 import http.client
-import re
 import tempfile
 import time
 from bisect import bisect_right
@@ -24,6 +23,7 @@ from torchpin.catalog.http import (
     reason,
     retry_after,
 )
+from torchpin.patterns import regex
 
 TAIL = 64 * 1024
 """Bytes of the first request, from the end: the directory of a small wheel lies there."""
@@ -43,7 +43,7 @@ BIGGEST = 8 * 1024**3
 BIGGEST_READ = 8 * 1024 * 1024
 """The most that is read at once: a directory of a wheel of 80,000 files."""
 NOT_ASKED = "the server answers with a range that was not asked for"
-_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})\Z")
+_RANGE = regex(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})\Z")
 _BUSY = (429, 500, 502, 503, 504)
 
 Progress = Callable[[int], None]

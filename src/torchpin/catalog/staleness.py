@@ -7,16 +7,16 @@ months lacks one. A profile sets another limit: ``catalog-max-age = "30d"``, 0 o
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 
 from torchpin.errors import UsageError
+from torchpin.patterns import regex
 
 DEFAULT_DAYS = 90
 VARIABLE = "TORCHPIN_TODAY"
 """Names the day that counts as today (``2026-12-31``), for reports that can be made again."""
-_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)\Z")
+_DATE = regex(r"(\d{4})-(\d\d)-(\d\d)\Z")
 
 
 def today(environ: Mapping[str, str]) -> str:

@@ -19,7 +19,6 @@ What is compared, with the words of the report:
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -39,9 +38,10 @@ from torchpin.catalog.wheel_facts import NoWheelError
 from torchpin.catalog.wheel_names import order_pythons, read_name
 from torchpin.evidence import MEASURED
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 HOLDS, DIFFERS, UNREAD = "holds", "differs", "unread"
-_NAMED = re.compile(r"([A-Za-z0-9_.+!-]+\.whl) sha256:([0-9a-f]{64})")
+_NAMED = regex(r"([A-Za-z0-9_.+!-]+\.whl) sha256:([0-9a-f]{64})")
 
 
 ReadWheel = Callable[[str, Callable[[str], bool]], Inspection]

@@ -7,9 +7,10 @@ import re
 from torchpin.catalog.bounded import InspectError
 from torchpin.catalog.labels import cuda_of
 from torchpin.catalog.zipread import Wheel
+from torchpin.patterns import regex
 
 _MOST_TEXT = 4 * 1024 * 1024
-_ASSIGNED = re.compile(
+_ASSIGNED = regex(
     r"^(__version__|cuda|hip)\s*(?::[^=\n]{0,60})?=\s*(['\"])([^'\"\n]{0,80})\2", re.MULTILINE
 )
 

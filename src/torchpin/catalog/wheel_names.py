@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
@@ -10,14 +9,15 @@ from packaging.version import InvalidVersion, Version
 
 from torchpin.catalog.model import PLATFORMS
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
-_MACOS = re.compile(r"macosx_(\d+)_(\d+)_(arm64|x86_64|universal2)")
-_LINUX = re.compile(r"(manylinux\w*?|linux)_?(x86_64|aarch64)")
-_NEWER = re.compile(r"manylinux_(\d+)_(\d+)")
+_MACOS = regex(r"macosx_(\d+)_(\d+)_(arm64|x86_64|universal2)")
+_LINUX = regex(r"(manylinux\w*?|linux)_?(x86_64|aarch64)")
+_NEWER = regex(r"manylinux_(\d+)_(\d+)")
 _LEGACY = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
 """PEP 513, 571 and 599."""
 _WINDOWS = {"win_amd64": "windows-x86_64", "win_arm64": "windows-arm64"}
-_TAG = re.compile(r"([a-z]+)(\d)(\d*)(t?|-abi3)")
+_TAG = regex(r"([a-z]+)(\d)(\d*)(t?|-abi3)")
 
 
 class WheelName(NamedTuple):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from torchpin.fleet.model import NodeGroup
+from torchpin.patterns import regex
 from torchpin.report.style import clean
 
 TAIL = 12
@@ -17,7 +16,7 @@ _UV_PLATFORM = {
     "macos-arm64": "aarch64-apple-darwin",
     "macos-x86_64": "x86_64-apple-darwin",
 }
-_UNREACHED = re.compile(
+_UNREACHED = regex(
     r"(?i)failed to (?:resolve|fetch|connect)|connection (?:broken|refused|reset)"
     r"|timed? ?out|dns error"
 )

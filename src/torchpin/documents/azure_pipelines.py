@@ -29,9 +29,10 @@ from torchpin.documents.yaml_scripts import (
     word_of,
 )
 from torchpin.documents.yaml_spans import Node, scan_yaml
+from torchpin.patterns import regex
 
 KIND = "azure-pipelines"
-_MACRO = re.compile(r"\$\(([A-Za-z_][\w.-]*)\)")
+_MACRO = regex(r"\$\(([A-Za-z_][\w.-]*)\)")
 _SCRIPTS = {
     "script": "",
     "bash": "bash",
@@ -48,7 +49,7 @@ _TASKS = {
 _DEEPEST = 12
 _MANY = 20_000
 """Steps and jobs that are followed in one file."""
-_VIA = re.compile(r"\$\{\{\s*(if|elseif|else|each|insert)\b(.*)\}\}", re.DOTALL)
+_VIA = regex(r"\$\{\{\s*(if|elseif|else|each|insert)\b(.*)\}\}", re.DOTALL)
 
 
 def read_azure_pipelines(path: str, data: bytes) -> Document:

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from torchpin.documents.atoms import Atom, Word, cut, text_of
 from torchpin.documents.yaml_scripts import replaced
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
-EXPRESSION = re.compile(r"\$\{\{((?:[^}']|'[^']*'|\}(?!\}))*)\}\}")
-_TOKEN = re.compile(
+EXPRESSION = regex(r"\$\{\{((?:[^}']|'[^']*'|\}(?!\}))*)\}\}")
+_TOKEN = regex(
     r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<number>-?\d+(?:\.\d+)?)(?![\w.])"
     r"|(?P<name>[A-Za-z_][\w-]*(?:\.[A-Za-z_*][\w-]*|\[\s*'[^']*'\s*\])*)"
     r"|(?P<sign>&&|\|\||==|!=|<=|>=|[!<>(),]))"

@@ -6,16 +6,16 @@ the place of their one literal.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from torchpin.documents.atoms import Atom, Word, text_of
 from torchpin.documents.yaml_scripts import MOST_CELLS, entry, number_of, pairs, word_of
 from torchpin.documents.yaml_spans import Node
+from torchpin.patterns import regex
 
 Cell = dict[str, Word]
-_USED = re.compile(r"matrix\.([\w-]+)|matrix\[\s*'([\w-]+)'")
+_USED = regex(r"matrix\.([\w-]+)|matrix\[\s*'([\w-]+)'")
 
 
 def values_of(text: str, name: str, node: Node, depth: int = 0) -> Cell:

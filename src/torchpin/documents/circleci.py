@@ -29,10 +29,11 @@ from torchpin.documents.yaml_scripts import (
     word_of,
 )
 from torchpin.documents.yaml_spans import Node, scan_yaml
+from torchpin.patterns import regex
 
 KIND = "circleci"
-_PARAMETER = re.compile(r"<<\s*((?:pipeline\.)?parameters\.[\w-]+)\s*>>")
-_IMAGE_PYTHON = re.compile(r"(?:cimg|circleci)/python:(\d+\.\d+)")
+_PARAMETER = regex(r"<<\s*((?:pipeline\.)?parameters\.[\w-]+)\s*>>")
+_IMAGE_PYTHON = regex(r"(?:cimg|circleci)/python:(\d+\.\d+)")
 _DEEPEST = 6
 _GPU = "it runs on a GPU that CircleCI lends, not on one of the fleet"
 Values = Mapping[str, Word]

@@ -34,9 +34,10 @@ from torchpin.documents.installers import (
 from torchpin.documents.parts import Image, Part, part_of, pieces
 from torchpin.documents.shell import Command, Text, read_script
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
-_PIP = re.compile(r"pip(?:-?\d+(?:\.\d+)?)?(?:\.exe)?")
-_PYTHON = re.compile(r"(?:python|pypy)(\d+(?:\.\d+)?t?)?(?:\.exe)?")
+_PIP = regex(r"pip(?:-?\d+(?:\.\d+)?)?(?:\.exe)?")
+_PYTHON = regex(r"(?:python|pypy)(\d+(?:\.\d+)?t?)?(?:\.exe)?")
 _WRAPPERS: Mapping[str, Grammar] = {
     "sudo": SUDO,
     "doas": SUDO,
@@ -50,17 +51,17 @@ _RUNNERS = frozenset(("poetry", "pipenv", "pdm", "hatch", "rye"))
 _CONDAS = frozenset(("conda", "mamba", "micromamba"))
 _SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
 _DEEPEST = 4
-_PYTHON_IN_WORD = re.compile(r"(?:cpython@?-?|python@?-?)?(\d+\.\d+t?)(?:\.\d+)?(?:-.*)?")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_PYTHON_IN_WORD = regex(r"(?:cpython@?-?|python@?-?)?(\d+\.\d+t?)(?:\.\d+)?(?:-.*)?")
+_ASSIGNMENT = regex(r"[A-Za-z_]\w*=")
 _UPGRADES = frozenset(
     (
         *("--upgrade", "-U", "--force-reinstall", "--ignore-installed", "-I"),
         *("--reinstall", "--exact", "--upgrade-package"),
     )
 )
-_GLOB = re.compile(r"[*?].*\.(?:whl|zip|gz)\Z|[*?].*/|/.*[*?]")
+_GLOB = regex(r"[*?].*\.(?:whl|zip|gz)\Z|[*?].*/|/.*[*?]")
 """A pattern of file names, which the shell replaces."""
-_LIST = re.compile(r",(?=[A-Za-z])")
+_LIST = regex(r",(?=[A-Za-z])")
 """Where one requirement of ``--with`` ends: no version begins with a letter."""
 
 

@@ -20,10 +20,11 @@ from torchpin.documents.yaml_scripts import bounded, entry, pairs, text_in, word
 from torchpin.documents.yaml_spans import Node, scan_yaml
 from torchpin.errors import TorchpinError
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 KIND = "compose"
-_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\})|\$\$")
-_OPEN = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
+_VARIABLE = regex(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\})|\$\$")
+_OPEN = regex(r"[\w.-]+(?:/[\w.-]+)*/?")
 
 
 class Build(NamedTuple):

@@ -11,20 +11,21 @@ import re
 
 from torchpin.documents.base import Span
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 TORCH = frozenset(("pytorch", "pytorch-gpu", "pytorch-cpu", "libtorch"))
 """Conda packages that are torch itself (``pytorch-gpu`` and ``pytorch-cpu`` pull it in)."""
 COMPANIONS = frozenset(("torchvision", "torchaudio", "torchtext"))
 CUDA = frozenset(("pytorch-cuda", "cudatoolkit", "cuda-version", "cuda-toolkit", "cpuonly"))
-_SPEC = re.compile(
+_SPEC = regex(
     r"(?:(?P<channel>[^\s:\[\]=<>!~]+(?:/[^\s:]+)?)::)?"
     r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)"
     r"(?P<rest>.*)",
     re.DOTALL,
 )
-_BRACKET = re.compile(r"\[(?P<inside>[^\]]*)\]\s*\Z")
-_FIELD = re.compile(r"\b(version|channel|build)\s*=\s*(['\"]?)(.*?)\2\s*(?=,|\Z)")
-_SINGLE = re.compile(r"(?P<op>={0,2})\s*(?P<version>[0-9][0-9A-Za-z_.!+*]*)(?:[= ](?P<build>\S+))?")
+_BRACKET = regex(r"\[(?P<inside>[^\]]*)\]\s*\Z")
+_FIELD = regex(r"\b(version|channel|build)\s*=\s*(['\"]?)(.*?)\2\s*(?=,|\Z)")
+_SINGLE = regex(r"(?P<op>={0,2})\s*(?P<version>[0-9][0-9A-Za-z_.!+*]*)(?:[= ](?P<build>\S+))?")
 
 
 class CondaSpec(NamedTuple):

@@ -8,9 +8,9 @@ fails the encoding of the locale, which only the caller knows (``fallback``). So
 from __future__ import annotations
 
 import codecs
-import re
 
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -20,7 +20,7 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
 )
-_CODING = re.compile(rb"coding[:=]\s*([-\w.]+)")
+_CODING = regex(rb"coding[:=]\s*([-\w.]+)")
 
 _REFUSED_CODECS = frozenset(
     (

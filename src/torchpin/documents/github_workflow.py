@@ -29,15 +29,16 @@ from torchpin.documents.yaml_scripts import (
     word_of,
 )
 from torchpin.documents.yaml_spans import Node, scan_yaml
+from torchpin.patterns import regex
 
 KIND = "github-workflow"
-_SETUP = re.compile(
+_SETUP = regex(
     r"(?:actions/setup-python|astral-sh/setup-uv|conda-incubator/setup-miniconda"
     r"|mamba-org/(?:setup-micromamba|provision-with-micromamba)|s-weigand/setup-conda)(?:@.*)?"
 )
-_CONDA_PYTHON = re.compile(r"\bpython\s*=+\s*[\"']?(\d+\.\d+)")
-_CACHE = re.compile(r"cache-hit|cached-", re.IGNORECASE)
-_OPEN = re.compile(r"[\w.-]+")
+_CONDA_PYTHON = regex(r"\bpython\s*=+\s*[\"']?(\d+\.\d+)")
+_CACHE = regex(r"cache-hit|cached-", re.IGNORECASE)
+_OPEN = regex(r"[\w.-]+")
 
 
 def read_github_workflow(path: str, data: bytes) -> Document:

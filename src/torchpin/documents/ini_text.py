@@ -11,9 +11,10 @@ from collections.abc import Iterator
 
 from torchpin.documents.base import Problem, Span
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
-_SECTION = re.compile(r"\[(.+)\]")
-_OPTION = re.compile(r"(.*?)\s*(?:[=:])\s*(.*)\Z", re.DOTALL)
+_SECTION = regex(r"\[(.+)\]")
+_OPTION = regex(r"(.*?)\s*(?:[=:])\s*(.*)\Z", re.DOTALL)
 
 
 class Line(NamedTuple):

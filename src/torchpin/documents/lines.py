@@ -7,14 +7,14 @@ that end in a backslash, cuts comments, strips, and only then replaces ``${VARIA
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 
 from torchpin.documents.base import Span
+from torchpin.patterns import regex
 
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
+VARIABLE = regex(r"\$\{([A-Z0-9_]+)\}")
 
 
 class Logical:

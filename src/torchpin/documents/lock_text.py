@@ -15,10 +15,11 @@ from torchpin.catalog.model import WATCHED
 from torchpin.documents.base import Document, Problem, Span
 from torchpin.documents.project import Lock
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 _BOM = b"\xef\xbb\xbf"
-_AT = re.compile(r" \(at (?:line ([0-9]+), column ([0-9]+)|end of document)\)$")
-_SEPARATORS = re.compile(r"[-_.]+")
+_AT = regex(r" \(at (?:line ([0-9]+), column ([0-9]+)|end of document)\)$")
+_SEPARATORS = regex(r"[-_.]+")
 
 
 class TomlError(ValueError):

@@ -16,22 +16,23 @@ from torchpin.documents.parts import Part, file_of
 from torchpin.documents.scripts import INSTALLS, notes_in
 from torchpin.documents.shell import read_script
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
-_ASSIGN = re.compile(
+_ASSIGN = regex(
     r"(?P<mods>(?:(?:export|override|private)\s+)*)(?P<name>[A-Za-z_.][\w.-]*)\s*"
     r"(?P<op>::?:?=|\?=|\+=|!=|=)[ \t]*"
 )
-_EXPORT = re.compile(r"export\s+([A-Za-z_]\w*(?:\s+[A-Za-z_]\w*)*)\s*$")
-_RULE = re.compile(r"(?P<targets>[^\s:=#][^:=#]*?)\s*&?::?(?!=)(?P<rest>.*)", re.DOTALL)
-_CONDITION = re.compile(r"\s*(ifeq|ifneq|ifdef|ifndef)\b")
-_JUST_ASSIGN = re.compile(r"(?P<export>export\s+)?(?P<name>[A-Za-z_][\w-]*)\s*:=\s*")
-_JUST_RECIPE = re.compile(r"@?(?P<name>[A-Za-z_][\w-]*)(?P<args>[^:]*):(?!=)")
-_JUST_ARG = re.compile(r"[$+*]*([A-Za-z_][\w-]*)\s*=\s*(?:\"([^\"\\]*)\"|'([^']*)')")
-_JUST_TEXT = re.compile(r"\"([^\"\\]*)\"|'([^']*)'")
-_JUST_DEFAULT = re.compile(
+_EXPORT = regex(r"export\s+([A-Za-z_]\w*(?:\s+[A-Za-z_]\w*)*)\s*$")
+_RULE = regex(r"(?P<targets>[^\s:=#][^:=#]*?)\s*&?::?(?!=)(?P<rest>.*)", re.DOTALL)
+_CONDITION = regex(r"\s*(ifeq|ifneq|ifdef|ifndef)\b")
+_JUST_ASSIGN = regex(r"(?P<export>export\s+)?(?P<name>[A-Za-z_][\w-]*)\s*:=\s*")
+_JUST_RECIPE = regex(r"@?(?P<name>[A-Za-z_][\w-]*)(?P<args>[^:]*):(?!=)")
+_JUST_ARG = regex(r"[$+*]*([A-Za-z_][\w-]*)\s*=\s*(?:\"([^\"\\]*)\"|'([^']*)')")
+_JUST_TEXT = regex(r"\"([^\"\\]*)\"|'([^']*)'")
+_JUST_DEFAULT = regex(
     r"(?:env_var_or_default|env)\(\s*(?:\"[^\"]*\"|'[^']*')\s*,\s*(?:\"([^\"\\]*)\"|'([^']*)')\s*\)"
 )
-_JUST_USE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_JUST_USE = regex(r"\{\{\s*([^{}]*?)\s*\}\}")
 _DEEPEST = 12
 _LONGEST = 2_000
 """Atoms that a value may grow to."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 FLAG = False
 VALUE = True
@@ -45,8 +44,8 @@ FORMER = {"--global-option": VALUE, "--install-option": VALUE, "--build-option":
 """Options that older releases of pip took; pip 26 refuses a file with one."""
 STRONG_HASHES = ("sha256", "sha384", "sha512")
 
-_WORD = re.compile(r"[^ \t\r\n]+")
-_PLAIN = re.compile(r"[^ \t\r\n'\"\\]+")
+_WORD = regex(r"[^ \t\r\n]+")
+_PLAIN = regex(r"[^ \t\r\n'\"\\]+")
 
 
 class Token(NamedTuple):

@@ -7,7 +7,6 @@ was made with ``static_urls``.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from torchpin.catalog.model import WATCHED
@@ -32,9 +31,10 @@ from torchpin.documents.lock_text import (
     watched_whole,
 )
 from torchpin.documents.project import Lock, LockedPackage, LockedUse, LockedWheel
+from torchpin.patterns import regex
 
 KIND = "pdm.lock"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SYSTEMS = {
     "manylinux": "linux",
     "musllinux": "linux",

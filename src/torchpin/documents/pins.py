@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from torchpin.patterns import regex
 
-_EXACT = re.compile(r"\s*={2,3}\s*(?P<public>[^\s,;+*]+)(?:\+(?P<label>[^\s,;]+))?\s*")
+_EXACT = regex(r"\s*={2,3}\s*(?P<public>[^\s,;+*]+)(?:\+(?P<label>[^\s,;]+))?\s*")
 
 
 def exact_version(specifier: str) -> tuple[str, str] | None:

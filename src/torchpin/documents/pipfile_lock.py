@@ -17,11 +17,12 @@ from torchpin.documents.parts import Part, file_of, pieces
 from torchpin.documents.pipfile import Asked, Source, parts_of
 from torchpin.documents.requirement import canonical
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 KIND = "Pipfile.lock"
-_BLANK = re.compile(r"[ \t\r\n]*")
+_BLANK = regex(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
-_PLAIN = re.compile(r"[A-Za-z0-9._+!*=<>~, -]+")
+_PLAIN = regex(r"[A-Za-z0-9._+!*=<>~, -]+")
 
 
 class Member(NamedTuple):

@@ -12,13 +12,14 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
-_UNION = re.compile(r"[ \t]*\|\|?[ \t]*")
-_CLAUSE = re.compile(
+_UNION = regex(r"[ \t]*\|\|?[ \t]*")
+_CLAUSE = regex(
     r"[ \t]*,?[ \t]*(?P<op>\^|~=|~(?!=)|===|==|!=|<>|<=|>=|<|>|=)?[ \t]*"
     r"(?P<version>(?:\d{1,9}!)?[^\s,<>=!~^|]+)"
 )
-_WILD = re.compile(r"v?(?P<release>\d{1,9}(?:\.\d{1,9}){0,6})\.[xX*](?:\.[xX*])*")
+_WILD = regex(r"v?(?P<release>\d{1,9}(?:\.\d{1,9}){0,6})\.[xX*](?:\.[xX*])*")
 _MAX = 400
 _MAX_GAPS = 20
 

@@ -31,10 +31,11 @@ from torchpin.documents.lock_text import (
     watched_whole,
 )
 from torchpin.documents.project import Lock, LockedPackage, LockedUse, LockedWheel
+from torchpin.patterns import regex
 
 KIND = "poetry.lock"
-_TAIL = re.compile(r"^\[(?!\[|package\.)", re.MULTILINE)
-_URL = re.compile(r"^url[ \t]*=[ \t]*\"([^\"\n]*)\"", re.MULTILINE)
+_TAIL = regex(r"^\[(?!\[|package\.)", re.MULTILINE)
+_URL = regex(r"^url[ \t]*=[ \t]*\"([^\"\n]*)\"", re.MULTILINE)
 
 
 def read_poetry_lock(path: str, data: bytes) -> Document:

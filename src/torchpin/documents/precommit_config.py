@@ -7,15 +7,14 @@ and ``pre_commit/languages/python.py``.
 
 from __future__ import annotations
 
-import re
-
 from torchpin.documents.base import Document
 from torchpin.documents.install_words import Word, read_words
 from torchpin.documents.parts import Part, file_of, part_of
 from torchpin.documents.yaml_spans import Node, scan_yaml
+from torchpin.patterns import regex
 
 KIND = "pre-commit"
-_PYTHON = re.compile(r"(?:python|py)?(3\.\d+)(?:\.\d+)?")
+_PYTHON = regex(r"(?:python|py)?(3\.\d+)(?:\.\d+)?")
 _OTHERS = frozenset(
     ("node", "ruby", "rust", "golang", "lua", "perl", "r", "dart", "coursier", "docker", "swift")
 )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 import io
-import re
 import tokenize
 import warnings
 
 from torchpin.documents.base import Problem, Span, line_starts
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 MAX_PYTHON = 2 * 1024 * 1024
 """Characters; generated tables may be larger and install nothing."""
-_PREFIX = re.compile(r"[rRuUbBfFtT]{0,2}")
+_PREFIX = regex(r"[rRuUbBfFtT]{0,2}")
 
 
 class Text(NamedTuple):

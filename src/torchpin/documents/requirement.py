@@ -11,37 +11,36 @@ import re
 
 from torchpin.documents.lines import VARIABLE
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
-_EXTRAS = re.compile(r"[ \t]*\[([^\[\]]*)\]")
-_BLANK = re.compile(r"[ \t]*")
-_SEPARATORS = re.compile(r"[-_.]+")
-_URL = re.compile(
-    r"(?:https?|file|ftp|s?ftp|ssh|lp|(?:git|hg|bzr|svn)(?:\+[a-z]+)?):", re.IGNORECASE
-)
+_NAME = regex(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
+_EXTRAS = regex(r"[ \t]*\[([^\[\]]*)\]")
+_BLANK = regex(r"[ \t]*")
+_SEPARATORS = regex(r"[-_.]+")
+_URL = regex(r"(?:https?|file|ftp|s?ftp|ssh|lp|(?:git|hg|bzr|svn)(?:\+[a-z]+)?):", re.IGNORECASE)
 """What pip takes for a URL: the schemes of the web and of its version control systems."""
 _ARCHIVES = (
     *(".zip", ".whl", ".tar.bz2", ".tbz", ".tar.gz", ".tgz", ".tar"),
     *(".tar.xz", ".txz", ".tlz", ".tar.lz", ".tar.lzma"),
 )
-_WHEEL = re.compile(
+_WHEEL = regex(
     r"([A-Za-z0-9._]+)-(v?[0-9][A-Za-z0-9._+!]*)(?:-[0-9][^-/\\]*)?"
     r"-[A-Za-z0-9._]+-[A-Za-z0-9._]+-[A-Za-z0-9._]+\.whl"
 )
-_EGG = re.compile(r"[#&]egg=([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:\[([^\]&]*)\])?")
+_EGG = regex(r"[#&]egg=([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:\[([^\]&]*)\])?")
 _PLAIN_CLAUSE = (
     r"(?:(?:[=!]=|~=|[<>]=?)[ \t]*[0-9]{1,18}(?:\.[0-9]{1,18})+"
     r"(?:(?:a|b|rc|\.post|\.dev)[0-9]{1,9})?"
     r"|[=!]=[ \t]*[0-9]{1,18}(?:\.[0-9]{1,18})*(?:\.\*|\+[a-z0-9]{1,60}(?:\.[a-z0-9]{1,60})*)?"
     r"|[<>]=?[ \t]*[0-9]{1,18})"
 )
-_PLAIN = re.compile(_PLAIN_CLAUSE)
-_ENDLESS = re.compile(r"[0-9]{1000}")
+_PLAIN = regex(_PLAIN_CLAUSE)
+_ENDLESS = regex(r"[0-9]{1000}")
 """Numbers that Python itself refuses to read (over 4,300 digits), long before any sense ends."""
-_OPERATOR = re.compile(r"[<>=!~]")
-_NEXT = re.compile(r"(?<=[^ \t,=<>!~(@;])[ \t]+(?=[A-Za-z][A-Za-z0-9._-]*[ \t]*(?:[\[=<>!~@;]|$))")
+_OPERATOR = regex(r"[<>=!~]")
+_NEXT = regex(r"(?<=[^ \t,=<>!~(@;])[ \t]+(?=[A-Za-z][A-Za-z0-9._-]*[ \t]*(?:[\[=<>!~@;]|$))")
 """Where a second requirement begins on a line: ``torch==2.1 torchvision==0.16``."""
-_MARKER_TOKEN = re.compile(
+_MARKER_TOKEN = regex(
     r"[ \t]*(?:"
     r"(?P<v>(?:python_version|python_full_version|os_name|sys_platform|platform_release"
     r"|platform_system|platform_version|platform_machine|platform_python_implementation"
@@ -51,8 +50,8 @@ _MARKER_TOKEN = re.compile(
     r"|(?P<o>===?|[<>]=?|!=|~=|(?:not[ \t]+)?in\b)"
     r"|(?P<p>[()]))"
 )
-_MARKER_ATOM = re.compile("vol|lov|vov")
-_MARKER_SHAPE = re.compile(r"\(*a\)*(?:b\(*a\)*)*")
+_MARKER_ATOM = regex("vol|lov|vov")
+_MARKER_SHAPE = regex(r"\(*a\)*(?:b\(*a\)*)*")
 _MAX_DEPTH = 40
 _MAX_LENGTH = 20_000
 

@@ -17,7 +17,6 @@ misplaced  pip ignores what stands here: an index behind a requirement, a name b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from torchpin.documents.base import (
@@ -35,9 +34,10 @@ from torchpin.documents.lines import Logical, logical_lines
 from torchpin.documents.options import Option, parse_options, split_options
 from torchpin.documents.requirement import Part, parse_parts
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
-_HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
-_HASHES = re.compile(r"(?:--hash=sha256:[0-9a-f]{64}(?: +|$))+")
+_HASH = regex(r"--hash=sha256:([0-9a-f]{64})")
+_HASHES = regex(r"(?:--hash=sha256:[0-9a-f]{64}(?: +|$))+")
 """What machines write behind a requirement, by the thousand: needs no reading option by option."""
 _INDEX_OPTIONS = ("--no-index", "--index-url", "--extra-index-url", "--find-links")
 """In the order in which pip lets those of one line take effect."""

@@ -17,11 +17,10 @@ from torchpin.documents.parts import file_of
 from torchpin.documents.project import Project, Table
 from torchpin.documents.toml_view import View, read_toml
 from torchpin.documents.uv_manifest import read_uv
+from torchpin.patterns import regex
 
 KIND = "script"
-_BLOCK = re.compile(
-    r"^# /// (?P<type>[a-zA-Z0-9-]+)[ \t]*\r?$\n(?P<body>(?:^#(?:| .*)\r?$\n?)+)", re.M
-)
+_BLOCK = regex(r"^# /// (?P<type>[a-zA-Z0-9-]+)[ \t]*\r?$\n(?P<body>(?:^#(?:| .*)\r?$\n?)+)", re.M)
 _START = b"# /// script"
 
 

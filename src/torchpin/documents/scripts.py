@@ -9,10 +9,11 @@ from torchpin.documents.base import Document, Span
 from torchpin.documents.commands import Reader, Setting
 from torchpin.documents.parts import file_of
 from torchpin.documents.shell import read_script
+from torchpin.patterns import regex
 
-INSTALLS = re.compile(r"pip|\buvx?\b")
+INSTALLS = regex(r"pip|\buvx?\b")
 """What a file that installs says somewhere."""
-_NOTES = re.compile(r"#[^\r\n]*torchpin[^\r\n]*", re.IGNORECASE)
+_NOTES = regex(r"#[^\r\n]*torchpin[^\r\n]*", re.IGNORECASE)
 
 
 def notes_in(text: str) -> tuple[Span, ...]:

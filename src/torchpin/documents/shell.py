@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from torchpin.documents.atoms import Atom, Source, Word, is_known, span_of, text_of, unknown
 from torchpin.documents.base import Span
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -25,12 +26,12 @@ _LONGEST = 300
 """Atoms of one word or value."""
 _MANY = 20_000
 """Nodes with commands that are looked at in one script."""
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
-_OPERATOR = re.compile(r":?[-=+?]")
-_REPLACE = re.compile(r"(//?)([A-Za-z0-9._-]+)/?([A-Za-z0-9._-]*)$")
-_SPECIAL = re.compile(r"['\"\\$`]")
-_IN_QUOTES = re.compile(r"[\\$`]")
-_JOINED = re.compile(r"(?<=[^\s\\;&|])\\\n(?=[^\s#])")
+_NAME = regex(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
+_OPERATOR = regex(r":?[-=+?]")
+_REPLACE = regex(r"(//?)([A-Za-z0-9._-]+)/?([A-Za-z0-9._-]*)$")
+_SPECIAL = regex(r"['\"\\$`]")
+_IN_QUOTES = regex(r"[\\$`]")
+_JOINED = regex(r"(?<=[^\s\\;&|])\\\n(?=[^\s#])")
 """A word that goes on in the next line, which the grammar takes for two."""
 _TESTS = frozenset(("[", "[[", "test", "command", "which", "type", "grep", "hash", "nvidia-smi"))
 

@@ -13,14 +13,15 @@ import re
 from torchpin.documents.base import Document, Span, line_starts, position
 from torchpin.documents.lines import logical_lines
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
-_COMMENT = re.compile(
+_COMMENT = regex(
     r"#[ \t]*torchpin[ \t]*:[ \t]*ignore(?P<file>-file)?(?![\w-])[ \t]*"
     r"(?:\[(?P<codes>[^\[\]]*)\])?[ \t:-]*"
     r"(?P<bare>(?:TP[0-9]{1,3}\b[ \t,]*)*)(?P<reason>.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_SEPARATOR = re.compile(r"[\s,]+")
+_SEPARATOR = regex(r"[\s,]+")
 
 
 class Suppression(NamedTuple):

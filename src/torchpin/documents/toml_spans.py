@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from torchpin.documents.base import Span
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 Path = tuple[str | int, ...]
 
@@ -22,20 +23,20 @@ MAX_DEPTH = 200
 MAX_PARTS = 64
 """Parts of one dotted key; readers take quadratic time and more for endless ones."""
 
-_GAP = re.compile(r"[ \t\r\n]*")
-_SEPARATOR = re.compile(r"[ \t\r\n,]*")
-_PLAIN_KEY = re.compile(r"([A-Za-z0-9_-]+)[ \t]*=[ \t]*")
-_KEY_PART = re.compile(r"[ \t]*(?:([^\s.=\]\"'#]+)|\"((?:[^\"\\\n]|\\.)*)\"|'([^'\n]*)')[ \t]*")
-_EQUALS = re.compile(r"=[ \t]*")
-_BASIC = re.compile(r'"([^"\\\n]*(?:\\.[^"\\\n]*)*)"')
-_LITERAL = re.compile(r"'([^'\n]*)'")
-_LONG_BASIC = re.compile(
+_GAP = regex(r"[ \t\r\n]*")
+_SEPARATOR = regex(r"[ \t\r\n,]*")
+_PLAIN_KEY = regex(r"([A-Za-z0-9_-]+)[ \t]*=[ \t]*")
+_KEY_PART = regex(r"[ \t]*(?:([^\s.=\]\"'#]+)|\"((?:[^\"\\\n]|\\.)*)\"|'([^'\n]*)')[ \t]*")
+_EQUALS = regex(r"=[ \t]*")
+_BASIC = regex(r'"([^"\\\n]*(?:\\.[^"\\\n]*)*)"')
+_LITERAL = regex(r"'([^'\n]*)'")
+_LONG_BASIC = regex(
     r'"""(?:\r?\n)?([^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:""(?="""(?!"))|"(?="""(?!")))?)"""',
     re.DOTALL,
 )
-_LONG_LITERAL = re.compile(r"'''(?:\r?\n)?([^']*(?:'(?!'')[^']*)*'{0,2}?)'''(?!')")
-_SCALAR = re.compile(r"[^,\]}#\r\n]*[^,\]}#\r\n \t]")
-_ESCAPE = re.compile(r"\\(?:([btnfre\"\\])|x(..)|u(....)|U(........))")
+_LONG_LITERAL = regex(r"'''(?:\r?\n)?([^']*(?:'(?!'')[^']*)*'{0,2}?)'''(?!')")
+_SCALAR = regex(r"[^,\]}#\r\n]*[^,\]}#\r\n \t]")
+_ESCAPE = regex(r"\\(?:([btnfre\"\\])|x(..)|u(....)|U(........))")
 _SIMPLE = {
     "b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", "e": "\x1b", '"': '"', "\\": "\\",
 }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 from torchpin.documents.base import Problem, Span
 from torchpin.documents.toml_spans import ExcessError, Node, Spans, scan
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 MAX_MANIFEST = 1024 * 1024
 """Bytes; a project file that is larger is a mistake."""
 _MAX_SLOW = 512 * 1024
 """Characters that the slow reader of TOML 1.1 is given."""
-_AT = re.compile(r"\(at (?:line ([0-9]+),? col(?:umn)? ([0-9]+)|end of document)\)$")
+_AT = regex(r"\(at (?:line ([0-9]+),? col(?:umn)? ([0-9]+)|end of document)\)$")
 _BOM = b"\xef\xbb\xbf"
 
 

@@ -26,14 +26,15 @@ from torchpin.documents.tox_names import (
     range_of,
 )
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 if TYPE_CHECKING:
     from torchpin.documents.toml_view import View
 
 KIND = "tox.ini"
 BASE = "testenv"
-_REFERENCE = re.compile(r"\{\[([^\]{}]+)\]([\w-]+)\}")
-_SUBSTITUTION = re.compile(r"\{[^{}]*\}")
+_REFERENCE = regex(r"\{\[([^\]{}]+)\]([\w-]+)\}")
+_SUBSTITUTION = regex(r"\{[^{}]*\}")
 _FOLDERS = ("{toxinidir}", "{tox_root}", "{changedir}")
 VARIABLES = {
     "PIP_INDEX_URL": "--index-url",
@@ -47,7 +48,7 @@ UV_VARIABLES = {
     "UV_INDEX": "--extra-index-url",
     "UV_FIND_LINKS": "--find-links",
 }
-_OPTION = re.compile(
+_OPTION = regex(
     r"(?P<name>--index-url|-i|--extra-index-url|--find-links|-f)[= ]\s*(?P<url>[^\s{}]+)"
 )
 _LONG = {"-i": "--index-url", "-f": "--find-links"}

@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from torchpin.patterns import regex
+
 MOST = 500
 """Environments of one list; more are not told apart."""
-_BRACES = re.compile(r"\{([^{}]*)\}")
-_CONDITION = re.compile(r"(?P<when>[\w {},.!-]+?)\s*:\s+(?P<what>\S.*)\Z", re.DOTALL)
-_PY = re.compile(r"(?:py|python|cpython)-?(?P<major>[23])\.?(?P<minor>\d+)?t?")
+_BRACES = regex(r"\{([^{}]*)\}")
+_CONDITION = regex(r"(?P<when>[\w {},.!-]+?)\s*:\s+(?P<what>\S.*)\Z", re.DOTALL)
+_PY = regex(r"(?:py|python|cpython)-?(?P<major>[23])\.?(?P<minor>\d+)?t?")
 
 
 def expand(text: str) -> list[str]:

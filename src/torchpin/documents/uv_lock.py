@@ -42,15 +42,16 @@ from torchpin.documents.project import (
     LockedWheel,
 )
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 KIND = "uv.lock"
 OWN = ("virtual", "editable", "directory")
 """Kinds of source of packages that are read from folders: the project and its like."""
 _HEADER = "[[package]]"
 _SOURCES = ("registry", *OWN, "path", "url", "git")
-_NAMES = re.compile(r'name = "([^"\n]+)"')
-_DEPENDENCY = re.compile(r"^    \{ name = \"([^\"\n]+)\"[^\n]*\},\r?\n", re.MULTILINE)
-_EXTRA = re.compile(r"\bextra\s*==\s*(['\"])([^'\"]+)\1")
+_NAMES = regex(r'name = "([^"\n]+)"')
+_DEPENDENCY = regex(r"^    \{ name = \"([^\"\n]+)\"[^\n]*\},\r?\n", re.MULTILINE)
+_EXTRA = regex(r"\bextra\s*==\s*(['\"])([^'\"]+)\1")
 
 
 class _Raw(NamedTuple):
@@ -268,7 +269,7 @@ def _wheels(table: dict[str, Any]) -> tuple[LockedWheel, ...]:
     return tuple(found)
 
 
-_SOURCE_LINE = re.compile(r"^source = \{ [a-z]+ = \"([^\"\n]*)\"", re.MULTILINE)
+_SOURCE_LINE = regex(r"^source = \{ [a-z]+ = \"([^\"\n]*)\"", re.MULTILINE)
 
 
 def _source_span(text: str, entry: Entry) -> Span | None:

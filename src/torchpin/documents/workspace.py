@@ -10,9 +10,11 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 
+from torchpin.patterns import regex
+
 MAX_FOLDERS = 20_000
 """Folders that ``**`` looks at before it stops."""
-_MAGIC = re.compile(r"[*?\[]")
+_MAGIC = regex(r"[*?\[]")
 
 
 def members(

@@ -17,21 +17,22 @@ from torchpin.documents.scripts import INSTALLS
 from torchpin.documents.shell import Shell, read_script
 from torchpin.documents.yaml_spans import Node
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 MOST_PARTS = 1_000
 """Installs of one file that are judged."""
 MOST_CELLS = 256
 """Of one matrix; GitHub allows no more either."""
-_PIECES = re.compile(r"\s+|\S+")
-_BLANKS = re.compile(r"\s*")
-_CLEAR = re.compile(r"([-+]?\d+)\.(\d*?)0*")
-_POSIX = re.compile(r"(?:.*[/\\])?(?:ba|da|z|k|a)?sh(?:\.exe)?\b")
-_BATCH = re.compile(r"(?:.*[/\\])?(?:pwsh|powershell|cmd)\b")
-_PLAIN_INSTALL = re.compile(
+_PIECES = regex(r"\s+|\S+")
+_BLANKS = regex(r"\s*")
+_CLEAR = regex(r"([-+]?\d+)\.(\d*?)0*")
+_POSIX = regex(r"(?:.*[/\\])?(?:ba|da|z|k|a)?sh(?:\.exe)?\b")
+_BATCH = regex(r"(?:.*[/\\])?(?:pwsh|powershell|cmd)\b")
+_PLAIN_INSTALL = regex(
     r"\s*(?:&\s*)?(?:py(?:thon[\d.]*)?(?:\.exe)?\s+(?:-\S+\s+)*-m\s+)?(?:pip[\d.]*|uv)(?:\.exe)?\s"
 )
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", " ": " "}
-_NAME = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+_NAME = regex(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 MERGE = "<<"
 _DEEPEST = 20
 
@@ -319,7 +320,7 @@ def _seam(word: Word, offset: int) -> tuple[int, int]:
     return span.start, span.end
 
 
-_HOSTED = re.compile(
+_HOSTED = regex(
     r"(?P<system>ubuntu|windows|macos)-(?P<version>latest|\d[\w.]*)(?P<rest>(?:-[\w.]+)*)",
     re.IGNORECASE,
 )

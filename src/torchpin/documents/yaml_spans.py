@@ -8,19 +8,19 @@ unfolds without end; tags are not followed; YAML's own types are left to the rea
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
 from torchpin.documents.base import Problem, Span
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 MAX_YAML = 4 * 1024 * 1024
 """Characters; what people write by hand is smaller by far."""
 MAX_DEPTH = 100
 """Values inside of values; also where libyaml, which has a limit of its own, is not there."""
-_PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*(?:\s+|\Z))*")
+_PROPERTIES = regex(r"(?:[&!][^\s,\[\]{}]*(?:\s+|\Z))*")
 """Anchor and tag, which stand before a value."""
 
 

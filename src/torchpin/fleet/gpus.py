@@ -20,6 +20,7 @@ from torchpin.fleet.tables import (
     gpu_table,
     instance_table,
 )
+from torchpin.patterns import regex
 
 HOW_TO_DECLARE = (
     'declare an unknown NVIDIA card by its compute capability, e.g. gpus = ["sm_90"], an AMD '
@@ -28,13 +29,13 @@ HOW_TO_DECLARE = (
 TEGRA = frozenset({(5, 3), (6, 2), (7, 2), (8, 7), (11, 0)})
 """Capabilities that exist in Jetson modules only (NVIDIA's list of CUDA GPUs)."""
 
-_CAPABILITY = re.compile(
+_CAPABILITY = regex(
     r"(?:(?:sm|compute)[ _-]?([0-9]{1,2})([0-9])"
     r"|(?:cuda )?(?:(?:compute[ _-]?capability|capability|cc|sm|compute)[ :=_-]*)?"
     r"([0-9]{1,2})\.([0-9]))[af]?(?:\+ptx)?"
 )
-_GFX = re.compile(r"(gfx[0-9]{1,3}[0-9a-f]{2})(?::[a-z0-9:+-]*)?")
-_KEY = re.compile(r"[^a-z0-9]+")
+_GFX = regex(r"(gfx[0-9]{1,3}[0-9a-f]{2})(?::[a-z0-9:+-]*)?")
+_KEY = regex(r"[^a-z0-9]+")
 # The patterns that most names never need are plain text: re compiles them on first use.
 _WRAPPERS = (
     r"(?i)^gpu +[0-9]+: *",  # nvidia-smi -L
@@ -47,7 +48,7 @@ _BRACKETS = r"\[([^\]/]+)\]$"
 _SHARED = r"(?i)-SHARED$"
 _MIG = r"(?i)[ -]MIG[ -].*$"
 _VGPU = r"(?i)[ -](?:[0-9]+-)?[0-9]+(?:[ABCQ]|CME)$"
-_VENDOR = re.compile(
+_VENDOR = regex(
     r"^(?:nvidia(?: corporation)?|advanced micro devices,? inc\.?|amd(?:/ati)?|grid)[ -]+", re.I
 )
 _BRANDS = {
@@ -57,8 +58,8 @@ _BRANDS = {
     "geforce": "consumer",
     "radeon": "",
 }
-_BRAND = re.compile(r"^(tesla|instinct|quadro|geforce|radeon)[ -]+", re.I)
-_CONSUMER = re.compile(r"(?:gtx|rtx|gt|mx) ?[0-9t]", re.I)
+_BRAND = regex(r"^(tesla|instinct|quadro|geforce|radeon)[ -]+", re.I)
+_CONSUMER = regex(r"(?:gtx|rtx|gt|mx) ?[0-9t]", re.I)
 _TAIL = (
     r"(?i)[ ,(/-]+(?:[0-9]+ ?gi?b?|(?:hbm|gddr|ddr)[0-9][ex]?|sxm[0-9]?|pcie?(?:[ -]?x16)?"
     r"|nvl|oam|fhhl"

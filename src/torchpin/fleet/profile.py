@@ -27,6 +27,7 @@ from torchpin.fleet.values import (
     parse_release,
     quote,
 )
+from torchpin.patterns import regex
 
 __all__ = [
     "GROUP_KEYS",
@@ -71,11 +72,11 @@ _POLICIES = ("nearest", "newest")
 _CLIENTS = ("pip", "uv")
 _MOST_DAYS = 99_999
 _LIBCS = ("glibc", "musl")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_CHANNEL = re.compile(r"cpu|xpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|pypi|private")
-_CODE = re.compile(r"ALL|TP[0-9]{0,3}")
+_NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_CHANNEL = regex(r"cpu|xpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|pypi|private")
+_CODE = regex(r"ALL|TP[0-9]{0,3}")
 _HEADER = rb"(?m)^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*[\"']?torchpin\b"
-_OTHER_TOOL = re.compile(rb"(?m)^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*[\"']?(t[\w-]{5,9})\b", re.I)
+_OTHER_TOOL = regex(rb"(?m)^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*[\"']?(t[\w-]{5,9})\b", re.I)
 """Tables of tools whose names may be a slip of ``torchpin``."""
 _T = TypeVar("_T")
 

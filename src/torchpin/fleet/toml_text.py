@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 from torchpin.errors import ConfigError
+from torchpin.patterns import regex
 
 Path = tuple[str | int, ...]
 
@@ -30,14 +31,14 @@ class WrittenFloat(float):
         return self.text
 
 
-_BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
-_SPACE = re.compile(r"[ \t]*")
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_STRING = re.compile(
+_BLANK = regex(r"(?:[ \t\r\n]+|#[^\n]*)*")
+_SPACE = regex(r"[ \t]*")
+_BARE_KEY = regex(r"[A-Za-z0-9_-]+")
+_STRING = regex(
     r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL
 )
-_SCALAR = re.compile(r"[^,\]}#\n]*")
-_AT = re.compile(r"\(at (?:line ([0-9]+), column [0-9]+|end of document)\)$")
+_SCALAR = regex(r"[^,\]}#\n]*")
+_AT = regex(r"\(at (?:line ([0-9]+), column [0-9]+|end of document)\)$")
 
 
 def decode(data: bytes, path: str) -> str:

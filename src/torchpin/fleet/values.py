@@ -7,6 +7,7 @@ import re
 from torchpin.catalog.model import PLATFORMS
 from torchpin.errors import ConfigError
 from torchpin.fleet.model import Python
+from torchpin.patterns import regex
 
 RELEASED_MINORS = range(8, 16)
 """CPython 3.8 to 3.15: the released minors (python.org, 2026-10) that a specifier stands for."""
@@ -16,11 +17,11 @@ NEWEST_MINOR = 20
 FREE_THREADED_FROM = 13
 """PEP 703: the first release with a free-threaded build."""
 
-_PYTHON = re.compile(r"(?:cp|py|python ?)?([0-9]{1,3})\.([0-9]{1,3})(?:\.[0-9]+)?(t?)")
-_TAG = re.compile(r"cp([0-9])([0-9]{1,2})(t?)")
-_OPERATOR = re.compile(r"[<>=!~]")
-_DRIVER = re.compile(r"r?([0-9]{3})(?:\.[0-9]{1,3}){0,2}", re.I)
-_WDDM = re.compile(r"[0-9]{2}\.[0-9]{1,2}\.[0-9]{0,2}([0-9])\.([0-9]{4})")
+_PYTHON = regex(r"(?:cp|py|python ?)?([0-9]{1,3})\.([0-9]{1,3})(?:\.[0-9]+)?(t?)")
+_TAG = regex(r"cp([0-9])([0-9]{1,2})(t?)")
+_OPERATOR = regex(r"[<>=!~]")
+_DRIVER = regex(r"r?([0-9]{3})(?:\.[0-9]{1,3}){0,2}", re.I)
+_WDDM = regex(r"[0-9]{2}\.[0-9]{1,2}\.[0-9]{0,2}([0-9])\.([0-9]{4})")
 
 
 def parse_pythons(
@@ -106,15 +107,15 @@ def _admitted(text: str, path: str | None, line: int | None, hint: str) -> list[
 
 
 _SYSTEMS = (
-    (re.compile(r"musllinux|linux[-_ ]musl"), "musl"),
-    (re.compile(r"linux"), "linux"),
-    (re.compile(r"darwin|mac|osx"), "macos"),
-    (re.compile(r"win"), "windows"),
+    (regex(r"musllinux|linux[-_ ]musl"), "musl"),
+    (regex(r"linux"), "linux"),
+    (regex(r"darwin|mac|osx"), "macos"),
+    (regex(r"win"), "windows"),
 )
 _MACHINES = (
-    (re.compile(r"x86[-_]64|amd64|x64|x86_64"), "x86_64"),
-    (re.compile(r"aarch64|arm64|armv8"), "arm64"),
-    (re.compile(r"^(?:linux|osx|win)[-_]64$"), "x86_64"),  # conda
+    (regex(r"x86[-_]64|amd64|x64|x86_64"), "x86_64"),
+    (regex(r"aarch64|arm64|armv8"), "arm64"),
+    (regex(r"^(?:linux|osx|win)[-_]64$"), "x86_64"),  # conda
 )
 _SHORT = {"linux": "x86_64", "windows": "x86_64", "macos": "arm64"}
 

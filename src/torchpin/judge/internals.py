@@ -7,8 +7,6 @@ tensor cores, which begin with compute capability 8.0, so that older GPUs lose n
 
 from __future__ import annotations
 
-import re
-
 from torchpin.catalog.internals import Internal, load_internals
 from torchpin.catalog.model import Build, Kernels
 from torchpin.evidence import INFERRED, weakest
@@ -17,6 +15,7 @@ from torchpin.judge.kernels import NONE, UNKNOWN, Match, kernel_match
 from torchpin.judge.model import PARTLY, RUNS, Reason
 from torchpin.judge.words import list_kernels, name_gpu
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 PRODUCTS = {
     "cudnn": ("cuDNN", "convolutions and recurrent layers"),
@@ -30,7 +29,7 @@ PRODUCTS = {
 
 cuFFT is left out: since CUDA 12.4 its kernels do not lie in its fatbins."""
 BY_DESIGN = ("cusparselt",)
-_NAME = re.compile(r"nvidia-([a-z]+)(?:-cu\d+)?\Z")
+_NAME = regex(r"nvidia-([a-z]+)(?:-cu\d+)?\Z")
 
 
 class Product(NamedTuple):

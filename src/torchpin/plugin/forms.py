@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from torchpin.errors import UsageError
+from torchpin.patterns import regex
 from torchpin.plugin.plan import Places
 from torchpin.report.lines import platform_marker, requirement_lines, unique
 from torchpin.report.style import clean
@@ -12,7 +11,7 @@ from torchpin.resolve.model import Plan
 
 WHOLE_CHANNELS = ("rocm", "xpu")
 """Channels of which torch needs more than the family: the Triton of its build."""
-_PLAIN = re.compile(r"[\w@%+=:,./~-]+\Z")
+_PLAIN = regex(r"[\w@%+=:,./~-]+\Z")
 """What no shell, no ``docker run --env-file`` and no ``$GITHUB_ENV`` reads in another way."""
 
 

@@ -6,20 +6,19 @@ columns (code frames, tables) stays as it is; so does everything that goes to a 
 
 from __future__ import annotations
 
-import re
-
+from torchpin.patterns import regex
 from torchpin.report.style import width
 
 NARROW = 40
 """On fewer columns nothing is folded: it would not be read better."""
-_PAINT = re.compile(r"\x1b\[[0-9;]*m")
-_SENTENCE = re.compile(
+_PAINT = regex(r"\x1b\[[0-9;]*m")
+_SENTENCE = regex(
     r"\s*(?:= )?(?:because|see|fix|fix \(unsafe\)|advice|without it):"
     r"|.*: (?:error|warning|info)\[TP\d+\] "
     r"|(?:  )+\S.* \[[a-z]+\]$"
     r"|(?:torchpin|note): |Found \d|Mended \d"
 )
-_LEAD = re.compile(r" *(?:= )?")
+_LEAD = regex(r" *(?:= )?")
 
 
 def fold(text: str, columns: int, *, every: bool = False) -> str:

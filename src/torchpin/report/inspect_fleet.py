@@ -13,10 +13,11 @@ from torchpin.judge.driver import judge_driver
 from torchpin.judge.kernels import NONE, PTX, SASS, Match, gfx_match, kernel_match
 from torchpin.judge.model import BADNESS, FAILS, PARTLY, RUNS, RUNS_VIA_PTX, UNKNOWN
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 NO_CODE = "no-device-code"
 """Nothing in it is made for a GPU: none is needed, none is used."""
-_VARIANT = re.compile(r"(?i)[_-]?(?:cu(?:da)?[_-]?\d{2,3}|sm_?\d{2,3}[af]?)(?![0-9a-z])")
+_VARIANT = regex(r"(?i)[_-]?(?:cu(?:da)?[_-]?\d{2,3}|sm_?\d{2,3}[af]?)(?![0-9a-z])")
 _OTHER_VENDORS = {"amd": ("AMD", "amdhip64"), "intel": ("Intel", "sycl")}
 
 

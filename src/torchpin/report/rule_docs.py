@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 from torchpin.rules.registry import Rule
 
-_SECTION = re.compile(r"^(what it does|why it is bad|example|fix|evidence)\s*:?\s*$", re.IGNORECASE)
-_INLINE = re.compile(r"^(What it does|Why it is bad|Example|Fix|Evidence)\s*:\s+(?=\S)")
+_SECTION = regex(r"^(what it does|why it is bad|example|fix|evidence)\s*:?\s*$", re.IGNORECASE)
+_INLINE = regex(r"^(What it does|Why it is bad|Example|Fix|Evidence)\s*:\s+(?=\S)")
 
 
 class RuleText(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 from torchpin.select import channels
 
 HIDDEN = "****"
@@ -21,15 +22,15 @@ _CODES = {
     "blue": "1;34",
 }
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s'\"`<>]+")
-_LOOSE = re.compile(
+_URL = regex(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s'\"`<>]+")
+_LOOSE = regex(
     r"(?<=://)[^\s/?#@]{1,300}[\"'`<>][^\s/?#@]{0,300}(?=@)"  # a quote within the password
     r"|(?<=://)[\w.+%~-]{1,300}:(?![\d$])[^\s/?#@:'\"`<>]{1,300}(?![^\s/?#'\"`<>])"  # no port
     r"|(?<![\w.+%~-])[\w.+%~-]{0,300}:[^\s/?#@:]{1,300}(?=@(?:[\w-]{1,63}\.|localhost\b))"
 )
 """Credentials where no well-formed URL is: half of one, or one that a blank or a quote cuts."""
-_VARIABLES = re.compile(r"(?:\$\{[A-Z0-9_]+\}|:)+")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+_VARIABLES = regex(r"(?:\$\{[A-Z0-9_]+\}|:)+")
+_CONTROL = regex(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class Style(NamedTuple):

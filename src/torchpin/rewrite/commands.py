@@ -19,6 +19,7 @@ from torchpin.documents.loader import kind_by_text, read_as
 from torchpin.documents.parts import Part
 from torchpin.documents.requirements import read_requirements
 from torchpin.errors import RewriteError
+from torchpin.patterns import regex
 from torchpin.rules.context import Way
 from torchpin.rules.model import FileEdits
 from torchpin.select.installs import install_of
@@ -146,7 +147,7 @@ def replace_option(part: Part, span: Span, lines: Sequence[str]) -> Edit | None:
 
 # -- values that come from variables
 
-SPECIFIER = re.compile(
+SPECIFIER = regex(
     r"(?P<op>[=!<>~]+\s*)(?P<public>[0-9][A-Za-z0-9.!*]*)(?:\+(?P<label>[A-Za-z0-9.]+))?"
 )
 """One clause."""
@@ -309,7 +310,7 @@ def used_elsewhere(way: Way, edits: Sequence[FileEdits]) -> bool:
     return any(_serves_more(text, name, uses, frozenset()) for name in names)
 
 
-ASSIGNED = re.compile(
+ASSIGNED = regex(
     r"[ \t]*(?:(?:export|override|ARG|ENV|local|readonly|declare)[ \t]+)*"
     r"([A-Za-z_][\w-]*)[ \t]*[:?+]{0,2}="
 )

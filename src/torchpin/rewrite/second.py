@@ -7,17 +7,17 @@ Known faults of it that are worked round: it reads from files only (``from_strin
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 
 from torchpin.documents.base import Document, Edit, Span, apply_edits
 from torchpin.documents.options import LONG
 from torchpin.documents.requirement import canonical
+from torchpin.patterns import regex
 
 Fact = tuple[object, ...]
 
 _BLANK = r"[^\S\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"
-_VOID = re.compile(rf"(?<!{_BLANK}){_BLANK}{{500,}}")
+_VOID = regex(rf"(?<!{_BLANK}){_BLANK}{{500,}}")
 """Blanks without end within a line: the reader's search for comments takes quadratic time on
 them."""
 

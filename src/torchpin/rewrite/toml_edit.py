@@ -16,10 +16,11 @@ from typing import Any
 from torchpin.documents.base import Edit, Span, apply_edits
 from torchpin.documents.toml_spans import Header, Node, Spans, scan
 from torchpin.documents.toml_view import read_toml
+from torchpin.patterns import regex
 
-GAPS = re.compile(r"(?:\s|#[^\n]*)*")
+GAPS = regex(r"(?:\s|#[^\n]*)*")
 """Blanks, line ends and comments."""
-BARE = re.compile(r"[A-Za-z0-9_-]+")
+BARE = regex(r"[A-Za-z0-9_-]+")
 
 
 class ShapeError(ValueError):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from torchpin.catalog.model import Build
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import MEASURED, PROOF, PUBLISHED
 from torchpin.judge.model import FAILS
+from torchpin.patterns import regex
 from torchpin.rules.context import Context, JudgedSet, Way, because
 from torchpin.rules.exists import narrow
 from torchpin.rules.family import exact_public
@@ -124,7 +124,7 @@ class CompanionEnded(Rule):
             )
 
 
-INTERNAL = re.compile(
+INTERNAL = regex(
     r"nvidia-(?:cublas|cuda-cupti|cuda-nvrtc|cuda-runtime|cudnn|cufft|cufile|curand|cusolver"
     r"|cusparse|cusparselt|nccl|nvjitlink|nvshmem|nvtx)-cu(\d+)"
 )

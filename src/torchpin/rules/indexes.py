@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchpin.catalog.model import FAMILY, WATCHED, Build, ChannelSpan
 from torchpin.documents.base import line_starts, position
 from torchpin.evidence import MEASURED, PUBLISHED
+from torchpin.patterns import regex
 from torchpin.rules.context import Context, JudgedSet, Way, index_text
 from torchpin.rules.exists import PIP_INDEX
 from torchpin.rules.files import TWO_DEFAULTS, option_at
@@ -237,7 +238,7 @@ class LegacyFindLinks(Rule):
                 )
 
 
-LOCAL = re.compile(r"^http://(127\.\d+\.\d+\.\d+|localhost|\[::1\])(:\d+)?(/|$)", re.IGNORECASE)
+LOCAL = regex(r"^http://(127\.\d+\.\d+\.\d+|localhost|\[::1\])(:\d+)?(/|$)", re.IGNORECASE)
 
 
 class InsecureIndex(Rule):

@@ -9,12 +9,13 @@ from torchpin.documents.base import Document, Edit, Span
 from torchpin.documents.project import Project, Source
 from torchpin.documents.requirement import canonical
 from torchpin.evidence import MEASURED, PUBLISHED
+from torchpin.patterns import regex
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import SAFE, UNSAFE, WARNING, Because, FileEdits, Finding, Fix
 from torchpin.rules.project_words import UV, UV_SOURCES, ProjectRule
 
-_EXTRA = re.compile(r"\bextra\s*==\s*(['\"])(?P<name>[^'\"]+)\1")
-_ONLY = re.compile(r"\s*extra\s*==\s*(['\"])(?P<name>[^'\"]+)\1\s*\Z")
+_EXTRA = regex(r"\bextra\s*==\s*(['\"])(?P<name>[^'\"]+)\1")
+_ONLY = regex(r"\s*extra\s*==\s*(['\"])(?P<name>[^'\"]+)\1\s*\Z")
 
 
 class ExtraAsMarker(ProjectRule):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from torchpin.patterns import regex
 from torchpin.select.model import IndexKind
 
 CHANNEL_ROOT = "https://download.pytorch.org/whl"
@@ -16,24 +17,24 @@ CHANNEL_ROOT = "https://download.pytorch.org/whl"
 UNKNOWN = IndexKind("unknown")
 PYPI = IndexKind("pypi")
 
-_CHANNEL = re.compile(r"(?:cpu|xpu|cu\d{2,3}|rocm\d+\.\d+(?:\.\d+)?)\Z")
-_PROJECT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\Z")
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)")
-_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
-_ACCELERATOR = re.compile(
+_CHANNEL = regex(r"(?:cpu|xpu|cu\d{2,3}|rocm\d+\.\d+(?:\.\d+)?)\Z")
+_PROJECT = regex(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\Z")
+_URL = regex(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)")
+_ESCAPE = regex(r"%([0-9A-Fa-f]{2})")
+_ACCELERATOR = regex(
     r"cu\d{2,3}(?!\d)|cuda|rocm|torch|nvidia|jetson|ascend|nightly|[cgnx]pu(?![a-z])"
 )
-_TOKEN = re.compile(r"[A-Za-z0-9_~=-]+\Z")
-_KNOWN_TOKEN = re.compile(
+_TOKEN = regex(r"[A-Za-z0-9_~=-]+\Z")
+_KNOWN_TOKEN = regex(
     r"(?:gh[pousr]_|github_pat_|gl[a-z]{2,4}-|pypi-Ag|hf_|AKC[a-z]|cmVmd|eyJ)[A-Za-z0-9_~=-]{16,}\Z"
 )
-_NO_TOKEN = re.compile(
+_NO_TOKEN = regex(
     r"(?:[0-9a-f]{32,}|[0-9A-F]{32,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\Z"
 )
 """Digests, commits and UUIDs (feeds and projects of Azure)."""
-_PARTS = re.compile(r"[-_~=]")
-_CHANGE = re.compile(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
-_SECRET_KEY = re.compile(
+_PARTS = regex(r"[-_~=]")
+_CHANGE = regex(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
+_SECRET_KEY = regex(
     r"(?i)((?:^|&)[\w-]*(?:token|auth|secret|passw|api_?key|sig(?:nature)?)[\w-]*=)[^&]+"
 )
 _OTHER_PROJECTS = ("flashinfer.ai", "anaconda.org", "github.io")

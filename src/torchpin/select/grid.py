@@ -19,6 +19,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from torchpin.fleet.model import Target
+from torchpin.patterns import regex
 from torchpin.select.environments import marker_environment
 
 _SYSTEMS = {
@@ -31,18 +32,18 @@ _IMPLEMENTATIONS = {"CPython": "cpython", "PyPy": "pypy"}
 _OTHER = "other"
 _MINORS = (0, *range(6, 20))
 """Minor versions of Python 3 with a cell of their own; 3.0 stands for all that is older."""
-_VARIABLES = re.compile(
+_VARIABLES = regex(
     r"\b(?:os[._]name|sys[._]platform|platform[._]machine|platform[._]system|"
     r"platform[._]python_implementation|python_implementation|implementation_name|"
     r"implementation_version|python_version|python_full_version|platform[._]release|"
     r"platform[._]version|extras?|dependency_groups)\b"
 )
-_STRING = re.compile(r"\"([^\"]*)\"|'([^']*)'")
-_COMPARED = re.compile(
+_STRING = regex(r"\"([^\"]*)\"|'([^']*)'")
+_COMPARED = regex(
     r"python_(?:full_)?version\s*(===|==|!=|<=|>=|~=|<|>)\s*[\"']([^\"']*)[\"']"
     r"|[\"']([^\"']*)[\"']\s*(===|==|!=|<=|>=|~=|<|>)\s*python_(?:full_)?version"
 )
-_IN = re.compile(
+_IN = regex(
     r"\b(os[._]name|sys[._]platform|platform[._]machine|platform[._]system|implementation_name|"
     r"platform[._]python_implementation|python_implementation)\s+(not\s+in|in)\s+"
     r"(\"[^\"]*\"|'[^']*')"
@@ -53,7 +54,7 @@ _IN = re.compile(
 _TRUE, _FALSE = 'python_version >= "0"', 'python_version < "0"'
 _MOST_IN = 4
 """Tests with ``in`` that a project may have; the grid doubles with each."""
-_SPECIFIER = re.compile(r"(===|==|!=|<=|>=|~=|<|>)\s*(\d[\w.*]*)")
+_SPECIFIER = regex(r"(===|==|!=|<=|>=|~=|<|>)\s*(\d[\w.*]*)")
 
 
 class UnknownMarkerError(Exception):

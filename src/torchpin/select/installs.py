@@ -10,12 +10,12 @@ an error; lines inside constraints files do not count.
 from __future__ import annotations
 
 import os.path
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchpin.documents.base import Declaration, Document, Include, IndexLine, OptionText
 from torchpin.errors import TorchpinError
+from torchpin.patterns import regex
 from torchpin.select.channels import index_kind, redact
 from torchpin.select.model import Install, Placed, PlacedIndex, Unread
 
@@ -40,7 +40,7 @@ _UV_GLOBAL = frozenset(
     )
 )
 """Global options that uv 0.13 reads or ignores; it stops at every other one (measured)."""
-_UV_SPELLINGS = re.compile(
+_UV_SPELLINGS = regex(
     r"(?:--(?:requirement|constraint|index-url|extra-index-url|find-links|no-index)|-[rcif])"
     r"(?=[\s=]|\Z)"
 )

@@ -17,17 +17,18 @@ from torchpin.catalog.model import WATCHED
 from torchpin.documents.project import ConflictItem, Lock, LockedPackage, LockedUse, Project
 from torchpin.fleet.model import Python, Target
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 from torchpin.select.environments import marker_holds
 from torchpin.select.model import Install
 
 OWN = ("virtual:", "editable:", "directory:")
 """Sources of packages that are read from a folder."""
 _ON, _OFF = "on", "off"
-_ENCODED = re.compile(r"(\bextra\s*(?:==|!=)\s*)(['\"])([^'\"]*)\2")
-_MEMBERSHIP = re.compile(
+_ENCODED = regex(r"(\bextra\s*(?:==|!=)\s*)(['\"])([^'\"]*)\2")
+_MEMBERSHIP = regex(
     r"(['\"])([^'\"]*)\1\s+(not\s+)?in\s+(extras|dependency_groups)\b", re.IGNORECASE
 )
-_SEPARATORS = re.compile(r"[-_.]+")
+_SEPARATORS = regex(r"[-_.]+")
 
 
 class Reached(NamedTuple):

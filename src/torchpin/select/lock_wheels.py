@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from torchpin.documents.project import LockedPackage, LockedWheel
 from torchpin.fleet.model import Python, Target
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 from torchpin.select.environments import tag_admits
 from torchpin.select.wheels import wheel_name
 
-_MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(.+)")
+_MANYLINUX = regex(r"manylinux_(\d+)_(\d+)_(.+)")
 _LEGACY = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
-_MACOS = re.compile(r"macosx_(\d+)_(\d+)_(.+)")
+_MACOS = regex(r"macosx_(\d+)_(\d+)_(.+)")
 _WINDOWS = {"win_amd64": "windows-x86_64", "win_arm64": "windows-arm64"}
 _UNIVERSAL = ("universal2", "universal")
 

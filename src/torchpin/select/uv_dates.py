@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
-_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-].*)?)?")
+_DATE = regex(r"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-].*)?)?")
 _LATE = 14
 """Days in which the files of a release arrive."""
 

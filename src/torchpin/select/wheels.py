@@ -7,9 +7,10 @@ import re
 from packaging.version import Version
 
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 from torchpin.select.channels import unescape
 
-_CPYTHON = re.compile(r"cp3\d+")
+_CPYTHON = regex(r"cp3\d+")
 
 
 class WheelName(NamedTuple):

@@ -10,11 +10,12 @@ import sys
 import zipfile
 
 from torchpin.errors import UsageError
+from torchpin.patterns import regex
 
 VARIABLES = ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL")
-_CONSTANT = re.compile(r"PackageIndex\(\s*[\"'](https?://[^\"']+)[\"']")
+_CONSTANT = regex(r"PackageIndex\(\s*[\"'](https?://[^\"']+)[\"']")
 _MODELS = "pip/_internal/models/index.py"
-_HELP = re.compile(r"https?://[^\s>\]]+/simple/?")
+_HELP = regex(r"https?://[^\s>\]]+/simple/?")
 
 
 def pypi_index() -> str:

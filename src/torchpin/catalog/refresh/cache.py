@@ -10,19 +10,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import threading
 import time
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from torchpin.catalog.location import cache_dir
+from torchpin.patterns import regex
 
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache of torchpin: it may be deleted.\n"
 """https://bford.info/cachedir/"""
 
 
-_LOGIN = re.compile(rb":\\?/\\?/[^/\s\"'<>?#]{0,1000}@")
+_LOGIN = regex(rb":\\?/\\?/[^/\s\"'<>?#]{0,1000}@")
 STALE_PART = 3600.0
 """Seconds after which a half-written file is of a refresh that was killed."""
 

@@ -9,22 +9,22 @@ page of a channel lists packages; nothing lists the channels but the links of th
 from __future__ import annotations
 
 import json
-import re
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 from torchpin.catalog.bounded import InspectError
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 JSON = "application/vnd.pypi.simple.v1+json"
 ACCEPT_BOTH = f"{JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
 ACCEPT_HTML = "text/html"
 MOST_FILES = 200_000
 """More files than any project has."""
-_SHA256 = re.compile(r"[0-9a-fA-F]{64}\Z")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_NAME = re.compile(r"[A-Za-z0-9_.+!-]+\Z")
+_SHA256 = regex(r"[0-9a-fA-F]{64}\Z")
+_DATE = regex(r"\d{4}-\d\d-\d\d")
+_NAME = regex(r"[A-Za-z0-9_.+!-]+\Z")
 
 
 class PageError(InspectError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from packaging.version import Version
@@ -17,6 +16,7 @@ from torchpin.catalog.refresh.metadata import key_of
 from torchpin.catalog.refresh.pages import File
 from torchpin.evidence import MEASURED
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 SILENT = (
     "torch",
@@ -27,7 +27,7 @@ SILENT = (
     "triton-xpu",
 )
 """Packages that require no torch: their METADATA hold nothing that the catalog wants."""
-_DATE = re.compile(r"\d{4}-\d\d-\d\d\Z")
+_DATE = regex(r"\d{4}-\d\d-\d\d\Z")
 NEWEST_PINS = 12
 """So many newest releases of a package that depends on torch are followed."""
 

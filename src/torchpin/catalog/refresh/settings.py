@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,11 +12,12 @@ from torchpin.catalog.http import split_login
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import WATCHED
 from torchpin.errors import TorchpinError, UsageError
+from torchpin.patterns import regex
 
 CHANNEL_ROOT = "https://download.pytorch.org/whl"
 PACKAGES = (*WATCHED, "bitsandbytes")
 """What a refresh asks the indexes for, beside what the catalog holds already."""
-_DATE = re.compile(r"\d{4}-\d\d-\d\d\Z")
+_DATE = regex(r"\d{4}-\d\d-\d\d\Z")
 
 
 class Settings(NamedTuple):

@@ -15,8 +15,9 @@ from torchpin.fleet.importers.distributions import glibc_of, is_musl
 from torchpin.fleet.importers.hosts import compress
 from torchpin.fleet.importers.model import Found, Machine, SeenGpu, Told
 from torchpin.fleet.importers.text import rows, table, word
+from torchpin.patterns import regex
 
-_HOST = re.compile(r"(?m)^(\S{1,255}) \| ([A-Za-z!]+) (?:=>|>>) (?=\{)")
+_HOST = regex(r"(?m)^(\S{1,255}) \| ([A-Za-z!]+) (?:=>|>>) (?=\{)")
 _MARKS = ("ansible_distribution", "ansible_system", "ansible_architecture")
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from torchpin.patterns import regex
+
 _GLIBC = {
     "ubuntu": {
         "14.04": "2.19",
@@ -52,7 +54,7 @@ _FAMILIES = (
     (r"fedora(?! coreos)", "fedora"),
     (r"opensuse leap", "opensuse"),
 )
-_ROLLING = re.compile(r"\b(?:core ?os|sid|rawhide)\b", re.I)
+_ROLLING = regex(r"\b(?:core ?os|sid|rawhide)\b", re.I)
 
 
 def glibc_of(system: str) -> str:

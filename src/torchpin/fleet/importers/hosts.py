@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from torchpin.patterns import regex
+
 MOST_NAMES = 100_000
-_BRACKET = re.compile(r"\[([0-9,\-]+)\]")
-_NUMBER = re.compile(r"([0-9]+)([^0-9]*)$")
-_ORDER = re.compile(r"([0-9]+)")
+_BRACKET = regex(r"\[([0-9,\-]+)\]")
+_NUMBER = regex(r"([0-9]+)([^0-9]*)$")
+_ORDER = regex(r"([0-9]+)")
 
 
 def split_list(text: str) -> list[str]:

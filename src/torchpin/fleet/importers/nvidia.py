@@ -8,12 +8,13 @@ from xml.parsers import expat
 from torchpin.errors import UsageError
 from torchpin.fleet.importers.model import Found, Machine, SeenGpu, Told
 from torchpin.fleet.importers.text import word
+from torchpin.patterns import regex
 
 _DEEPEST = 64
-_DRIVER = re.compile(r"[0-9]{3}\.[0-9]{1,3}(?:\.[0-9]{1,3})?")
-_CAPABILITY = re.compile(r"[0-9]{1,2}\.[0-9]")
-_HOST = re.compile(r"^([A-Za-z0-9][\w.-]*): +(?=\S)")
-_LISTED = re.compile(r"^\s*GPU +[0-9]+: *(.+?) *\(UUID: *[^)]*\)\s*$")
+_DRIVER = regex(r"[0-9]{3}\.[0-9]{1,3}(?:\.[0-9]{1,3})?")
+_CAPABILITY = regex(r"[0-9]{1,2}\.[0-9]")
+_HOST = regex(r"^([A-Za-z0-9][\w.-]*): +(?=\S)")
+_LISTED = regex(r"^\s*GPU +[0-9]+: *(.+?) *\(UUID: *[^)]*\)\s*$")
 _NAME_COLUMNS = ("name", "gpu_name")
 
 

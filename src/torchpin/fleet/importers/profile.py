@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from torchpin.errors import ConfigError
@@ -11,10 +10,11 @@ from torchpin.fleet.importers.hosts import compress
 from torchpin.fleet.importers.model import Told, printable
 from torchpin.fleet.profile import read_profile
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 _WIDTH = 100
 _MOST_RANGES = 300
-_SLUG = re.compile(r"[^a-z0-9]+")
+_SLUG = regex(r"[^a-z0-9]+")
 
 
 class Written(NamedTuple):

@@ -9,12 +9,13 @@ from torchpin.errors import UsageError
 from torchpin.fleet.importers.hosts import expand, split_list
 from torchpin.fleet.importers.model import Found, Machine, SeenGpu, Told
 from torchpin.fleet.importers.text import rows, table, word
+from torchpin.patterns import regex
 
-_NODE = re.compile(r"(?m)(?:^|\s)NodeName=")
-_FIELD = re.compile(r"(?:^|\s)(Arch|Gres)=(\S*)")
-_GRES = re.compile(r"gpu(?::(?P<parts>[^()]*))?(?:\(.*\))?")
-_MIG = re.compile(r"[_ .-][0-9]g\.[0-9]+gb(?:[+._-]me\S*)?$", re.I)
-_TELLS_GRES = re.compile(r"(?i)^(?:\(null\)|gpu(?:[:(,].*)?|.*,gpu[:(].*)$")
+_NODE = regex(r"(?m)(?:^|\s)NodeName=")
+_FIELD = regex(r"(?:^|\s)(Arch|Gres)=(\S*)")
+_GRES = regex(r"gpu(?::(?P<parts>[^()]*))?(?:\(.*\))?")
+_MIG = regex(r"[_ .-][0-9]g\.[0-9]+gb(?:[+._-]me\S*)?$", re.I)
+_TELLS_GRES = regex(r"(?i)^(?:\(null\)|gpu(?:[:(,].*)?|.*,gpu[:(].*)$")
 _MANY_NODES = 200_000
 
 
