@@ -70,7 +70,7 @@ def main(argv: list[str]) -> int:
         if not args.quiet:
             for text in found.notes:
                 note(f"{clean(path)}: {clean(text)}")
-    names = ", ".join("standard input" if path == "-" else path for path in files)
+    names = ", ".join("standard input" if path == "-" else os.path.basename(path) for path in files)
     return deliver(args, fold(inputs, gpus), f"Written by `torchpin fleet import` from {names}.")
 
 

@@ -42,12 +42,19 @@ def _profile(config: str | None, *, isolated: bool) -> Fleet:
 
     path = config or (None if isolated else find_profile(os.getcwd()))
     if path is None:
-        raise ConfigError("no fleet is declared here", hint=f"write torchpin.toml:\n{_example()}")
+        raise ConfigError("no fleet is declared here", hint=_hint())
     fleet = load_profile(path)
     if not fleet.groups:
         prefix = "tool.torchpin." if os.path.basename(path) == "pyproject.toml" else ""
         raise ConfigError("declares no fleet", path=path, hint=f"write in it:\n{_example(prefix)}")
     return fleet
+
+
+def _hint() -> str:
+    return (
+        "write torchpin.toml, by hand or by `torchpin fleet import`, `torchpin fleet detect`:\n"
+        + _example()
+    )
 
 
 def _example(prefix: str = "") -> str:

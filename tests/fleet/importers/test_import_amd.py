@@ -69,6 +69,15 @@ def test_amd_smi_list_names_no_gpu() -> None:
     assert (result.declared, result.open) == (0, 1)
 
 
+def test_a_device_number_is_no_name() -> None:
+    result = written(("node.json", json.dumps({"card0": {"Card series": "0xc1e"}})))
+    assert "# Which GPUs? one that the input does not name." in result.text
+
+
+def test_amd_smi_of_one_gpu() -> None:
+    assert arches(group_of(("n.json", json.dumps(amd("AMD Instinct MI300X", "N/A"))))) == ["gfx942"]
+
+
 def test_cut_off_json_says_so() -> None:
     with pytest.raises(UsageError, match="ends in the middle of its JSON"):
         written(("node.json", json.dumps(ROCM, indent=2)[:120]))

@@ -150,6 +150,23 @@ def test_another_kind_than_said() -> None:
     assert found.machines[0].gpus is not None
 
 
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("==============NVSMI LOG==============\n\nDriver Version : 550.54.15\n", "-q -x"),
+        ("NAME    STATUS   ROLES    AGE   VERSION\nn1  Ready  <none> 1d v1.31\n", "-o json"),
+        ("apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n", "-o json"),
+        ("PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\nmain* up infinite 3 idle a\n", "%G"),
+        ("==== ROCm System Management Interface ====\n", "--json"),
+        ("GPU: 0\n    ASIC:\n        MARKET_NAME: MI300X\n", "--asic --json"),
+    ],
+)
+def test_forms_for_people_name_the_command_for_programs(text: str, command: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        written(("input", text))
+    assert command in caught.value.hint
+
+
 @pytest.mark.parametrize("kind", ["nvidia-smi", "rocm-smi", "amd-smi", "kubernetes", "slurm"])
 def test_a_kind_that_is_said_but_is_not_there(kind: str) -> None:
     from torchpin.fleet.importers.recognise import read

@@ -107,6 +107,18 @@ def test_a_gpu_without_label_is_left_open_not_cpu() -> None:
     assert group_of(("n", nodes(node("a", capacity={"nvidia.com/gpu": "0"})))).gpus == ()
 
 
+@pytest.mark.parametrize("kind", ["10de", "0302_10de", "1200_1002"])
+def test_a_card_on_the_bus_without_driver_is_left_open(kind: str) -> None:
+    labels = {f"feature.node.kubernetes.io/pci-{kind}.present": "true"}
+    assert written(("n", nodes(node("a", labels)))).open == 1
+
+
+@pytest.mark.parametrize("kind", ["1234", "0300_1002", "0403_10de", "8086"])
+def test_other_devices_on_the_bus_are_no_gpu(kind: str) -> None:
+    labels = {f"feature.node.kubernetes.io/pci-{kind}.present": "true"}
+    assert group_of(("n", nodes(node("a", labels)))).gpus == ()
+
+
 def test_an_architecture_without_wheels_is_left_out_whole() -> None:
     result = written(("n", nodes(node("a", architecture="ppc64le"), node("b"))))
     assert (result.declared, result.open) == (1, 1)

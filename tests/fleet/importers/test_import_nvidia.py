@@ -175,7 +175,7 @@ def test_the_list_of_nvidia_smi() -> None:
         ),
         ("Failed to initialize NVML: Driver/library version mismatch", "NVML did not start"),
         ("No devices were found\n", "found no GPU"),
-        ("| NVIDIA-SMI 550.54.15    Driver Version: 550.54.15 |\n", "shows to people"),
+        ("| NVIDIA-SMI 550.54.15    Driver Version: 550.54.15 |\n", "for people to read"),
         ("uuid, memory.total [MiB]\nGPU-1, 81920 MiB\n", "does not know"),
         ("driver_version\n550.54.15\n", "holds no names of GPUs"),
     ],

@@ -70,12 +70,13 @@ def read_amd_smi(value: Any, source: str, name: str) -> Found:
 
 
 def _entries(value: object) -> list[Any]:
-    return rows(value) or rows(table(value).get("gpu_data"))
+    told = table(value)
+    return rows(value) or rows(told.get("gpu_data")) or ([told] if "asic" in told else [])
 
 
 def _product(text: str) -> str:
     """Return a product name; a PCI device number (``0x74a1``) is none."""
-    return "" if re.fullmatch(r"(?:0x)?[0-9a-f]{4}", text, re.I) else text
+    return "" if re.fullmatch(r"0x[0-9a-f]+|[0-9a-f]{4}", text, re.I) else text
 
 
 def _gfx(text: str) -> str:

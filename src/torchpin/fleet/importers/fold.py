@@ -171,7 +171,7 @@ def name_gpu(seen: SeenGpu) -> Named:
         declared = f"{seen.capability[0]}.{seen.capability[1]}"
     elif seen.gfx:
         declared = seen.gfx
-    refused = "the input does not name it"
+    refused = ""
     if name:
         try:
             gpus = find_gpu(name)
@@ -190,7 +190,7 @@ def name_gpu(seen: SeenGpu) -> Named:
         except ConfigError as error:
             return Named(f"{name} {declared}", "", f"{name}: {_sentence(error)}")
         return Named(gpu.arch, gpu.arch, f"{name}: {refused}" if name else "", gpu.tegra)
-    return Named(name, "", f"{name}: {refused}" if name else f"a GPU: {refused}")
+    return Named(name, "", f"{name}: {refused}" if name else "one that the input does not name")
 
 
 def _sentence(error: ConfigError) -> str:

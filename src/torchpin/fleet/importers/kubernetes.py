@@ -28,6 +28,12 @@ _INSTANCE_LABELS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/inst
 _RESOURCE = re.compile(r"(?:nvidia\.com|amd\.com|gpu\.intel\.com)/(?:gpu|mig-|i915|xe).*")
 
 
+_ON_BUS = re.compile(
+    r"feature\.node\.kubernetes\.io/pci-(?:(?:0300_|0302_)?10de|1200_1002)(?:_\w+)?\.present"
+)
+"""Labels of Node Feature Discovery: an NVIDIA device, or an accelerator of AMD, on the PCI bus."""
+
+
 def is_kubernetes(value: object) -> bool:
     """Tell whether a JSON value is of ``kubectl get … -o json``."""
     told = table(value)
@@ -98,6 +104,8 @@ def _gpus(labels: dict[str, Any], capacity: dict[str, Any]) -> tuple[tuple[SeenG
         for key, number in capacity.items()
     ):
         return (SeenGpu(""),), "the capacity counts GPUs, no label names them"
+    if any(_ON_BUS.fullmatch(key) and word(value) == "true" for key, value in labels.items()):
+        return (SeenGpu(""),), "a PCI label tells of a GPU, no label names it"
     return (), "no GPU label, no GPU in the capacity"
 
 

@@ -37,6 +37,16 @@ _BROKEN = (
 """What the tools write in place of their output."""
 
 
+_TABLES = (
+    (r"\| NVIDIA-SMI [0-9]|=NVSMI LOG=", "run: nvidia-smi -q -x"),
+    (r"^NAME +STATUS +ROLES|^apiVersion: |^Name: +\S+\nRoles: ", "run: kubectl get nodes -o json"),
+    (r"^PARTITION +AVAIL", 'run: sinfo -N -o "%N %G"'),
+    (r"ROCm System Management Interface", "run: rocm-smi --showproductname --json"),
+    (r"^GPU: [0-9]+\n", "run: amd-smi static --asic --json"),
+)
+"""What the tools show to people, and what writes it for programs."""
+
+
 def read(data: bytes, source: str, kind: str | None = None) -> Found:
     """Return the machines of which an input tells.
 
@@ -150,12 +160,9 @@ def _unknown(text: str, value: Any, source: str) -> UsageError:
         if words in text[:5_000]:
             return UsageError(meaning, path=source)
     known = "\n".join(f"    {command}" for command in COMMANDS)
-    if re.search(r"\| NVIDIA-SMI [0-9]", text[:2_000]):
-        return UsageError(
-            "is the table that nvidia-smi shows to people",
-            path=source,
-            hint="run: nvidia-smi -q -x",
-        )
+    for pattern, command in _TABLES:
+        if re.search(pattern, text[:2_000], re.M):
+            return UsageError("is a form for people to read", path=source, hint=command)
     what = "JSON" if value is not None else "XML" if text.startswith("<") else "text"
     return UsageError(
         f"is {what} that torchpin does not know", path=source, hint=f"it reads:\n{known}"
