@@ -1,0 +1,294 @@
+"""``torchpin pip -- …`` and ``torchpin uv -- …``: the real client, held to what runs on a group."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from torchpin.cli.arguments import Arguments
+from torchpin.cli.common import fleet_of, options_of
+from torchpin.cli.main import FINDINGS
+from torchpin.cli.parser import Parser, add_catalog, add_fleet
+from torchpin.cli.terminal import note
+from torchpin.errors import TorchpinError, UsageError
+
+if TYPE_CHECKING:
+    from torchpin.fleet.model import Fleet
+    from torchpin.plugin.command import Call, Steering
+    from torchpin.resolve.model import Plan
+
+EXAMPLE = {"pip": "install torch torchvision", "uv": "pip install torch torchvision"}
+
+
+def parser(client: str) -> Parser:
+    """Return the parser of what stands before ``--``."""
+    from torchpin.cli.constraints import add_mirror
+
+    steered = "install" if client == "pip" else "pip install, pip sync, add and sync"
+    made = Parser(
+        client,
+        f"Run {client}, held to the PyTorch that runs on a node group: {steered} get constraints,\n"
+        "and links to the channel where that is needed. What cannot run there is refused; every\n"
+        f"other command runs as it is. Input, output, signals and exit code are those of {client}.",
+        f"example: torchpin {client} --group training -- {EXAMPLE[client]}\n"
+        f"exit code: that of {client} · 1 refused · 2 wrong usage",
+    )
+    made.usage = f"torchpin {client} [OPTIONS] -- [{client.upper()} ARGUMENTS ...]"
+    made.add_argument(
+        "--group", metavar="NAME", help="the node group (default: the only one of the fleet)"
+    )
+    made.add_argument(
+        "--force",
+        action="store_true",
+        help="run what cannot run on the group, not held to anything",
+    )
+    add_mirror(made)
+    add_catalog(made)
+    add_fleet(made)
+    made.add_argument("-q", "--quiet", action="store_true", help="no notes")
+    made.set_defaults(paths=[], stdin_filename=None)
+    return made
+
+
+def run(client: str, argv: list[str]) -> int:
+    """Run the client as ``argv`` says; return only if it is refused (or on Windows).
+
+    Raises:
+        UsageError: there is no ``--``, no such client, no fleet, or no such group.
+    """
+    at = argv.index("--") if "--" in argv else len(argv)
+    if at == len(argv) and not {"-h", "--help"} & set(argv):
+        raise UsageError(
+            f"the arguments of {client} stand behind --",
+            hint=f"torchpin {client} -- {EXAMPLE[client]}",
+        )
+    args = parser(client).parse(argv[:at])
+    from torchpin.plugin.command import is_steered, read_call
+
+    program = find(client)
+    call = read_call(client, argv[at + 1 :])
+    if not args.force:
+        if is_steered(call):
+            held = steered(args, call, program)
+            if held is None:
+                return FINDINGS
+            return replace(program, held)
+        if call.action == ("sync",) and client == "uv" and not synced(args, call):
+            return FINDINGS
+    return replace(program, call.words)
+
+
+def find(client: str) -> str:
+    """Return the program that the shell would run.
+
+    Raises:
+        UsageError: there is none.
+    """
+    import shutil
+
+    program = shutil.which(client)
+    if program is None:
+        raise UsageError(f"there is no {client} on PATH", hint="activate the environment first")
+    return program
+
+
+def group_fleet(args: Arguments) -> Fleet:
+    """Return the fleet with the one group that the command is for.
+
+    Raises:
+        UsageError: no fleet, no such group, or several and none is named.
+    """
+    from torchpin.plugin.plan import targets_of
+
+    fleet = fleet_of(args, options_of(args))
+    targets = targets_of(fleet, args.group, one=True)
+    assert fleet is not None
+    return fleet._replace(groups=(targets[0].group,))
+
+
+def steered(args: Arguments, call: Call, program: str) -> Sequence[str] | None:
+    """Return the words to run the client with; None if the command is refused."""
+    from torchpin.catalog.store import load_catalog
+    from torchpin.documents.base import Document
+    from torchpin.documents.loader import load
+    from torchpin.plugin import command, forms
+    from torchpin.plugin.plan import Places
+
+    fleet = group_fleet(args)
+    catalog = load_catalog()
+    cache: dict[str, Document] = {}
+    private = dict(fleet.settings.indexes)
+    read = command.install_of_call(call, os.environ, lambda path: load(path, cache), private)
+    if read is None:
+        return call.words
+    asked = command.asked_of(read, fleet.targets(), fleet, catalog)
+    installed = {} if read.upgrade or asked.note else family_there(call, program)
+    steering = command.steer(asked, catalog, installed)
+    if steering.note and not args.quiet:
+        note(steering.note)
+    if steering.refused:
+        sys.stderr.write(refusal(args, call, fleet, steering))
+        return None
+    plan = steering.plan
+    if plan is None or (call.action == ("add",) and not asked.named):
+        return call.words
+    added = command.added_of(plan, Places(fleet.settings.indexes, args.mirror), read.install)
+    if not args.quiet:
+        said(call, plan, fleet, added.named)
+    text = "\n".join([*forms.header(plan, catalog.date), *forms.pins(plan), ""])
+    return command.with_options(call, added, os.environ, kept(text))
+
+
+def said(call: Call, plan: Plan, fleet: Fleet, named: Sequence[str]) -> None:
+    """Tell what the command is held to."""
+    from torchpin.plugin.forms import pins
+    from torchpin.report.style import clean
+
+    note(f"held to what runs on {clean(fleet.groups[0].name)}: {' '.join(pins(plan))}")
+    if call.action == ("add",) and named:
+        note(
+            "uv keeps the index in pyproject.toml for all packages; `torchpin constraints --format "
+            "uv` prints tables that keep it to the family"
+        )
+
+
+def family_there(call: Call, program: str) -> Mapping[str, str]:
+    """Return the family's packages that are installed where the command installs.
+
+    Nothing where it installs into a folder of its own, or where the client does not tell.
+    """
+    import json
+    import subprocess
+
+    from torchpin.catalog.model import FAMILY
+
+    if call.action == ("add",):
+        return {}
+    words = [word.partition("=")[0] for word in call.words]
+    if any(word in ("-t", "--target", "--prefix", "--root") for word in words):
+        return {}
+    where: list[str] = []
+    for at, word in enumerate(call.words):
+        if word == "--system" or word.startswith("--python="):
+            where.append(word)
+        elif word in ("--python", "-p") and at + 1 < len(call.words):
+            where += call.words[at : at + 2]
+    command = (
+        [program, *where, "list"] if call.client == "pip" else [program, "pip", "list", *where]
+    )
+    done = subprocess.run(
+        [*command, "--format", "json"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    try:
+        listed = json.loads(done.stdout) if done.returncode == 0 else []
+        return {one["name"]: one["version"] for one in listed if one["name"] in FAMILY}
+    except (ValueError, TypeError, KeyError):
+        return {}  # some client of another kind: nothing is known, so nothing is kept
+
+
+def refusal(args: Arguments, call: Call, fleet: Fleet, steering: Steering) -> str:
+    """Return why a command is not run, and how to go on."""
+    from torchpin.plugin.forms import extra_indexes, pins
+    from torchpin.plugin.plan import Places
+    from torchpin.plugin.words import because_lines
+    from torchpin.report.style import clean, redact
+
+    assert steering.outcome is not None
+    group = fleet.groups[0].name
+    lines = [
+        f"torchpin: not run: nothing that this command allows runs on {clean(group)}",
+        *because_lines(steering.outcome),
+    ]
+    told = {line.strip() for line in lines}
+    for unserved in steering.outcome.unserved:
+        text = f"{clean(unserved.target.text)}: {clean(unserved.because)}"
+        if not steering.outcome.explanation and text not in told:
+            lines.append(f"  {text}")
+    if steering.instead is not None:
+        places = Places(fleet.settings.indexes, args.mirror)
+        place = ", ".join(extra_indexes(steering.instead, places)) or "PyPI"
+        lines.append(f"what runs: {' '.join(pins(steering.instead))} (from {place})")
+    words = shlex.join(call.words)
+    name = f"--group {shlex.quote(group)} " if args.group else ""
+    lines.append(f"to run it all the same: torchpin {call.client} {name}--force -- {words}")
+    return redact("\n".join(lines)) + "\n"
+
+
+def synced(args: Arguments, call: Call) -> bool:
+    """Tell whether the project that ``uv sync`` installs runs on the group; say why not."""
+    from torchpin import engine
+    from torchpin.report.style import clean, redact
+
+    folder = "."
+    for at, word in enumerate(call.words):
+        name, equals, value = word.partition("=")
+        if name in ("--project", "--directory"):
+            folder = value if equals else "".join(call.words[at + 1 : at + 2])
+    project = os.path.join(folder, "pyproject.toml")
+    while not os.path.isfile(project):
+        above = os.path.dirname(os.path.abspath(folder))
+        if above == os.path.abspath(folder):
+            return True  # uv tells
+        folder = above
+        project = os.path.join(folder, "pyproject.toml")
+    lock = os.path.join(folder, "uv.lock")
+    args.paths = [project, *([lock] if os.path.isfile(lock) else [])]
+    fleet = group_fleet(args)
+    report = engine.check(options_of(args)._replace(client="uv"), fleet)
+    errors = [one for one in report.findings if one.severity == "error"]
+    if not errors:
+        return True
+    group = clean(fleet.groups[0].name)
+    lines = [f"torchpin: not run: what the project installs does not run on {group}"]
+    lines += [f"  {clean(one.path)}: {one.code} {clean(one.message)}" for one in errors]
+    lines.append(f"more: torchpin check {clean(shlex.join(args.paths))}")
+    lines.append(f"to run it all the same: torchpin uv --force -- {shlex.join(call.words)}")
+    sys.stderr.write(redact("\n".join(lines)) + "\n")
+    return False
+
+
+def kept(text: str) -> str:
+    """Return a file that holds ``text``: in the cache, by its digest, else a temporary one."""
+    import hashlib
+    import tempfile
+
+    from torchpin.catalog.store import cache_dir
+    from torchpin.cli.constraints import write
+
+    name = hashlib.sha256(text.encode()).hexdigest()[:16]
+    path = os.path.join(cache_dir(), "constraints", f"{name}.txt")
+    if os.path.isfile(path):
+        return path
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write(path, text)
+    except (OSError, TorchpinError):  # a home that is read-only
+        handle, path = tempfile.mkstemp(prefix="torchpin-", suffix=".txt")
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+    return path
+
+
+def replace(program: str, words: Sequence[str]) -> int:
+    """Become the client: its input, output, signals and exit code are the real ones.
+
+    Windows has no such call: there it is a child process, whose exit code is returned.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if os.name != "nt":
+        import signal
+
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and so would it
+            signal.signal(number, signal.SIG_DFL)
+        os.execv(program, [program, *words])
+    import subprocess
+
+    return subprocess.run([program, *words], check=False).returncode

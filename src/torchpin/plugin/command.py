@@ -1,0 +1,363 @@
+"""What a command of pip or uv asks for, and what would make it install what runs on a group.
+
+The words are read as the commands of scripts are: options, ``-r`` files, variables of the
+environment. Nothing is run here, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchpin.catalog.labels import kind_of_label
+from torchpin.catalog.model import FAMILY
+from torchpin.documents.base import Document
+from torchpin.documents.pins import exact_version
+from torchpin.fleet.model import Fleet, Target
+from torchpin.resolve.model import Outcome, Plan, Request, Want
+from torchpin.select.environments import marker_holds
+from torchpin.select.model import Install, Placed
+
+if TYPE_CHECKING:
+    from torchpin.catalog.store import Catalog
+    from torchpin.documents.shell import Text
+    from torchpin.plugin.plan import Places
+
+SCRIPT = "<command line>"
+VARIABLES = {
+    "pip": (
+        *("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_CONSTRAINT"),
+        *("PIP_PRE", "PIP_NO_INDEX"),
+    ),
+    "uv": (
+        *("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"),
+        *("UV_CONSTRAINT", "UV_TORCH_BACKEND"),
+    ),
+}
+"""What the clients read from the environment, as far as it decides what is installed."""
+STEERED = {
+    "pip": (("install",),),
+    "uv": (("pip", "install"), ("pip", "sync"), ("add",)),
+}
+"""Commands that take constraints and link pages."""
+
+
+class Call(NamedTuple):
+    """A command of a client."""
+
+    client: str
+    words: tuple[str, ...]
+    """Without the program's name."""
+    action: tuple[str, ...]
+    """``("pip", "install")``; the first words that are no options."""
+    at: int
+    """Where options of the action may be put in: right behind it."""
+
+
+class Read(NamedTuple):
+    """What a command installs, as far as its words tell."""
+
+    install: Install
+    backend: str | None
+    """Of ``--torch-backend``."""
+    upgrade: bool
+    """What is installed already does not count."""
+
+
+class Asked(NamedTuple):
+    """What a command asks of torch."""
+
+    request: Request
+    named: bool
+    """It asks for a package of the family, or for one that pins torch."""
+    note: str = ""
+    """Why nothing is steered: one sentence."""
+
+
+class Steering(NamedTuple):
+    """What to do with a command."""
+
+    outcome: Outcome | None
+    """None: nothing is to be added."""
+    note: str = ""
+    instead: Plan | None = None
+    """Where nothing serves: what is nearest to it and runs."""
+
+    @property
+    def plan(self) -> Plan | None:
+        """The one plan that serves; None if nothing is added or nothing serves."""
+        if self.outcome is None or len(self.outcome.plans) != 1 or self.outcome.unserved:
+            return None
+        return self.outcome.plans[0]
+
+    @property
+    def refused(self) -> bool:
+        """True if what is asked cannot run on the group."""
+        return self.outcome is not None and self.plan is None
+
+
+def read_call(client: str, words: Sequence[str]) -> Call:
+    """Return which command of the client some words are."""
+    from torchpin.documents.commands import parse
+    from torchpin.documents.installers import PIP, UV
+
+    grammar = (PIP if client == "pip" else UV)._replace(stops=True)
+    texts = _texts(words)
+    at = parse(texts, grammar).rest
+    action = [words[at]] if at < len(words) else []
+    at += 1
+    if client == "uv" and action == ["pip"]:
+        at = parse(texts, grammar, at).rest
+        action += words[at : at + 1]
+        at += 1
+    return Call(client, tuple(words), tuple(action), min(at, len(words)))
+
+
+def _texts(words: Sequence[str]) -> list[Text]:
+    from torchpin.documents.atoms import Atom
+    from torchpin.documents.base import Span
+    from torchpin.documents.shell import Text
+
+    return [Text((Atom(word, 0, 0, True),), Span(0, 0)) for word in words]
+
+
+def is_steered(call: Call) -> bool:
+    """Tell whether a command installs what constraints can hold."""
+    return call.action in STEERED[call.client]
+
+
+def script(call: Call, environ: Mapping[str, str]) -> str:
+    """Return the command as a line of a shell, with the variables that count."""
+    settings = [
+        f"{name}={shlex.quote(environ[name])}"
+        for name in VARIABLES[call.client]
+        if environ.get(name)
+    ]
+    return " ".join([*settings, call.client, *map(shlex.quote, call.words)])
+
+
+def install_of_call(
+    call: Call,
+    environ: Mapping[str, str],
+    load: Callable[[str], Document],
+    private: Mapping[str, str],
+) -> Read | None:
+    """Return what a command installs; None if that cannot be read."""
+    from torchpin.documents.loader import read_as
+    from torchpin.select.parts import part_installs
+
+    file = read_as("shell", SCRIPT, script(call, environ).encode("utf-8", "surrogateescape"))
+    found = list(part_installs(file, load, client=call.client, private=private))
+    if len(found) != 1:
+        return None
+    part = found[0].part
+    return Read(found[0].install, part.torch_backend, part.upgrade)
+
+
+def asked_of(read: Read, targets: tuple[Target, ...], fleet: Fleet, catalog: Catalog) -> Asked:
+    """Return what an install asks of torch on some targets; here exact pins bind.
+
+    Raises:
+        UsageError: a specifier is not one.
+    """
+    from torchpin.catalog.drivers import load_drivers
+    from torchpin.rewrite.request import wants_from
+    from torchpin.rules.context import Context
+
+    install, backend = read.install, read.backend
+    everything = (*install.requirements, *install.constraints)
+    family = [one for one in everything if one.declaration.name in FAMILY and _holds(one, targets)]
+    context = Context((), fleet, True, catalog, load_drivers())
+    others = [one for one in everything if _holds(one, targets)]
+    wants = wants_from(install.root, family, others, context, soften=False)
+    wants = tuple(want._replace(soft=False) for want in wants)
+    wheels, labels = _wheels(everything)
+    wants = (*wants, *wheels)
+    required = {one.declaration.name for one in install.requirements}
+    named = any(
+        want.package in required or want.origin.text != "torch (implied)" for want in wants
+    ) or any(one.declaration.name in required for one in family)
+    labels |= {
+        pin[1]
+        for one in family
+        if (pin := exact_version(one.declaration.specifier)) and pin[1] and kind_of_label(pin[1])
+    }
+    channels, pypi, note = _indexes(install, backend)
+    if labels:
+        channels, pypi = tuple(sorted(labels)), False
+    current = channels[0] if len(channels) == 1 else None
+    request = Request(wants, targets, "nearest", current, channels, pypi)
+    return Asked(request, named, note)
+
+
+def _holds(placed: Placed, targets: Iterable[Target]) -> bool:
+    marker = placed.declaration.marker
+    return any(marker_holds(marker, target) is not False for target in targets)
+
+
+def _wheels(everything: Iterable[Placed]) -> tuple[tuple[Want, ...], set[str]]:
+    """Return what direct URLs of the family's wheels ask for, and their labels."""
+    from urllib.parse import unquote
+
+    from torchpin.catalog.wheel_names import read_name
+    from torchpin.rewrite.request import origin_of
+
+    wants: list[Want] = []
+    labels: set[str] = set()
+    for one in everything:
+        url = one.declaration.url
+        if url is None:
+            continue
+        name = read_name(unquote(re.split(r"[?#]", url)[0]).rstrip("/").rsplit("/", 1)[-1])
+        if name is not None and name.package in FAMILY:
+            wants.append(Want(name.package, f"=={name.version}", origin_of(one)))
+            if kind_of_label(name.label):
+                labels.add(name.label)
+    return tuple(wants), labels
+
+
+def _indexes(install: Install, backend: str | None) -> tuple[tuple[str, ...], bool, str]:
+    """Return the channels that an install names, whether PyPI counts, and why nothing is done."""
+    from torchpin.report.style import clean
+    from torchpin.select.channels import redact
+
+    if install.no_index:
+        return (), True, "with --no-index torchpin adds no index, so nothing is held"
+    if backend is not None:
+        if backend == "auto":
+            return (), True, "uv itself chooses the channel (--torch-backend auto)"
+        return ((backend,), False, "") if kind_of_label(backend) else ((), True, "")
+    for index in install.indexes:
+        if index.kind.kind in ("nightly", "test", "legacy", "root"):
+            shown = clean(redact(index.url))
+            return (), True, f"what lies on {shown} is not known build by build: nothing is held"
+    channels = dict.fromkeys(
+        index.kind.channel for index in install.indexes if index.kind.kind == "channel"
+    )
+    known = any(index.kind.kind in ("pypi", "unknown") for index in install.indexes)
+    return tuple(name for name in channels if name), known or not channels, ""
+
+
+def steer(asked: Asked, catalog: Catalog, installed: Mapping[str, str]) -> Steering:
+    """Return what holds an install to what runs.
+
+    Args:
+        asked: what it asks for.
+        catalog: what exists.
+        installed: family package → version with label that is there already; kept if it runs.
+    """
+    from torchpin.plugin.plan import whole_family
+
+    if asked.note:
+        return Steering(None, asked.note)
+    request = asked.request
+    outcome = _kept(request, catalog, installed)
+    if outcome is None:
+        outcome = whole_family(request, catalog)
+    if len(outcome.plans) == 1 and not outcome.unserved:
+        return Steering(outcome)
+    if not asked.named:
+        return Steering(None)  # it may not bring torch at all
+    instead = whole_family(softened(request), catalog)
+    one = instead.plans[0] if len(instead.plans) == 1 and not instead.unserved else None
+    return Steering(outcome, instead=one)
+
+
+def softened(request: Request) -> Request:
+    """Return a request in which exact pins may move, ranges fall, and any index is allowed."""
+    wants = tuple(
+        want._replace(soft=True)
+        if exact_version(want.specifier) is not None
+        else want._replace(specifier="")
+        for want in request.wants
+    )
+    return request._replace(wants=wants, asked_channels=(), pypi=True)
+
+
+def _kept(request: Request, catalog: Catalog, installed: Mapping[str, str]) -> Outcome | None:
+    """Return the plan that keeps the torch that is installed, if it runs and is allowed."""
+    from torchpin.plugin.plan import whole_family
+    from torchpin.resolve.model import Origin
+
+    version, _, label = installed.get("torch", "").partition("+")
+    if not version:
+        return None
+    keep = Want("torch", f"=={version}", Origin(SCRIPT, 0, f"torch {version} is installed"))
+    channels, pypi = request.asked_channels, request.pypi
+    if label:
+        if channels and label not in channels:
+            return None
+        channels, pypi = (label,), False
+    elif not pypi:
+        return None
+    wanted = request._replace(
+        wants=(*request.wants, keep), asked_channels=channels, pypi=pypi, current_channel=label
+    )
+    found = whole_family(wanted, catalog)
+    if len(found.plans) != 1 or found.unserved:
+        return None
+    kept = next(b for _, name, b in found.plans[0].builds if name == "torch")
+    return found if kept.label == label else None
+
+
+class Added(NamedTuple):
+    """Where a plan's builds lie, as options say it."""
+
+    pages: tuple[str, ...]
+    """Link pages, one a package."""
+    whole: tuple[str, ...]
+    """Indexes of channels of which torch needs more than the family."""
+    named: tuple[str, ...]
+    """For ``uv add``: every channel as ``NAME=URL``."""
+
+
+def added_of(plan: Plan, places: Places, install: Install) -> Added:
+    """Return what an install needs besides the indexes that it names itself."""
+    from torchpin.plugin import forms
+
+    there = {index.kind.channel for index in install.indexes if index.kind.kind == "channel"}
+    urls = {places.of(channel) for channel in forms.channels(plan) if channel in there}
+    return Added(
+        tuple(
+            page
+            for page in forms.link_pages(plan, places)
+            if not any(page.startswith(f"{url}/") for url in urls)
+        ),
+        tuple(url for url in forms.whole(plan, places) if url not in urls),
+        tuple(
+            f"{forms.index_name(channel)}={places.of(channel)}"
+            for channel in forms.channels(plan)
+            if channel not in there
+        ),
+    )
+
+
+def with_options(call: Call, added: Added, environ: Mapping[str, str], file: str) -> list[str]:
+    """Return the words of a command that is held to the constraints in ``file``.
+
+    An option of uv replaces its variable of the environment, so what that one holds is said
+    again; pip takes both.
+    """
+    options = ["-c", file]
+    if call.action == ("add",):
+        indexes: Sequence[str] = added.named
+        pages: Sequence[str] = ()
+    else:
+        indexes, pages = added.whole, added.pages
+    if call.client == "uv":
+        words = call.words
+        for variable, separator, ours, names in (
+            ("UV_CONSTRAINT", None, True, ("-c", "--constraints", "--constraint")),
+            ("UV_FIND_LINKS", ",", pages, ("-f", "--find-links")),
+            ("UV_INDEX", None, indexes, ("--index",)),
+        ):
+            given = any(word.partition("=")[0] in names for word in words)
+            if ours and not given and environ.get(variable):
+                held = environ[variable].split(separator)
+                options += [word for one in held if one for word in (names[0], one)]
+    index = "--index" if call.client == "uv" else "--extra-index-url"
+    options += [word for page in pages for word in ("-f", page)]
+    options += [word for url in indexes for word in (index, url)]
+    return [*call.words[: call.at], *options, *call.words[call.at :]]
