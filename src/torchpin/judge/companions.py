@@ -35,6 +35,32 @@ BITS_READ = Version("0.45")
 """The first release of bitsandbytes whose way to choose a library is known."""
 BITS_NEAREST = Version("0.50")
 """From here on another library of the same CUDA major will do."""
+CODEC_TABLE = "https://github.com/meta-pytorch/torchcodec#installing-torchcodec (table of versions)"
+CODEC_LAST = Version("0.17.dev0")
+"""The table that came with 0.17.0 ends with 0.16."""
+_CODEC = (
+    ("0.12", ">=2.11"),
+    ("0.11", "==2.11.*"),
+    ("0.10", "==2.10.*"),
+    ("0.8", "==2.9.*"),
+    ("0.6", "==2.8.*"),
+    ("0.3", "==2.7.*"),
+    ("0.2", "==2.6.*"),
+    ("0.1", "==2.5.*"),
+    ("0.0.3", "==2.4.*"),
+)
+"""First release of torchcodec, and the torch that it and the next ones load beside: its METADATA
+say nothing."""
+AO_TABLE = "https://github.com/pytorch/ao/issues/2919"
+_AO = (
+    ("0.17", ">=2.11"),
+    ("0.16", "==2.10.*"),
+    ("0.15", "==2.9.1"),
+    ("0.14", "==2.9.*"),
+    ("0.13", "==2.8.*"),
+    ("0.12", ">=2.5,<2.8"),
+)
+"""The same for torchao: beside another torch it leaves its compiled kernels out."""
 _BITS = re.compile(r"libbitsandbytes_cuda(\d\d)(\d)\.(?:so|dll)\Z")
 
 LINKED = ("torchvision", "torchaudio", "torchcodec", "xformers")
@@ -61,11 +87,20 @@ def _version(companion: Build, torch: Build) -> tuple[Reason, ...]:
     if wants is None:
         text = f"which torch {this} accepts is not known"
         return (Reason(question, UNKNOWN, text, INFERRED, source),)
+    failing = FAILS
     if wants == "":
-        if companion.package != "torchaudio" or Version(companion.version) < Version("2.11"):
+        told = documented(companion)
+        if told is None:
             return ()
-        wants, source, evidence = ">=2.11", AUDIO_STABLE, PUBLISHED
-        said = f"{this} says nothing in its metadata and is built for torch 2.11 or newer"
+        wants, source = told
+        unlisted = companion.package == "torchcodec" and Version(companion.version) > CODEC_LAST
+        evidence = INFERRED if unlisted else PUBLISHED
+        said = f"{this} says nothing in its metadata and is built for torch{wants}"
+        if companion.package == "torchaudio":
+            said = f"{this} says nothing in its metadata and is built for torch 2.11 or newer"
+        elif companion.package == "torchao":
+            said = f"the kernels of {this} are built for torch{wants}"
+            failing = PARTLY
     else:
         said = f"{this} requires torch{wants}"
     try:
@@ -76,7 +111,41 @@ def _version(companion: Build, torch: Build) -> tuple[Reason, ...]:
     local = f"{torch.version}+{torch.label or torch.channel}"
     if any(allowed.contains(version, prereleases=True) for version in (torch.version, local)):
         return (Reason(question, RUNS, f"{said}, which {other} is", evidence, source),)
-    return (Reason(question, FAILS, f"{said}, which {other} is not", evidence, source),)
+    return (Reason(question, failing, f"{said}, which {other} is not", evidence, source),)
+
+
+def documented(companion: Build) -> tuple[str, str] | None:
+    """Return (specifier on torch, source) of a companion whose METADATA say nothing of torch.
+
+    None where no published table tells: then nothing stands against any torch.
+    """
+    number = Version(companion.version)
+    if companion.package == "torchaudio":
+        return (">=2.11", AUDIO_STABLE) if number >= Version("2.11") else None
+    table, source = {"torchcodec": (_CODEC, CODEC_TABLE), "torchao": (_AO, AO_TABLE)}.get(
+        companion.package, ((), "")
+    )
+    for first, specifier in table:
+        if number >= Version(first):
+            return (specifier, source)
+    return None
+
+
+def accepts(companion: Build, torch_version: str) -> bool | None:
+    """Return whether a companion goes with a torch version, by METADATA or a published table.
+
+    None where neither tells.
+    """
+    wants = companion.requires_torch
+    if wants == "":
+        told = documented(companion)
+        wants = told[0] if told else ""
+    if not wants:
+        return None
+    try:
+        return SpecifierSet(wants).contains(torch_version, prereleases=True)
+    except InvalidSpecifier:
+        return None
 
 
 def _cuda(companion: Build, torch: Build) -> tuple[Reason, ...]:

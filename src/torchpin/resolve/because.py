@@ -185,7 +185,7 @@ def _dropped(space: Space, aim: Aim) -> list[Line]:
     return [
         (f"{name} is not in the catalog: its version was left alone", INFERRED, "")
         for name in names
-        if name not in aim.companions
+        if name not in aim.companions and name not in aim.followers
     ]
 
 

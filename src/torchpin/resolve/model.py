@@ -62,6 +62,10 @@ class Plan(NamedTuple):
     """(text, evidence, source): why this one and what was passed over."""
     parts: tuple[Plan, ...] = ()
     """Where exact pins differ by marker: the plans of their targets, which this one joins."""
+    moved: tuple[str, ...] = ()
+    """Packages that follow torch and must be pinned anew: what the file says does not fit."""
+    unfit: tuple[tuple[str, str], ...] = ()
+    """(package, why): packages that follow torch, of which no version is known that fits."""
 
 
 class Unserved(NamedTuple):

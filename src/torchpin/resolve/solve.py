@@ -10,6 +10,7 @@ from torchpin.fleet.model import Target
 from torchpin.judge.words import name_gpu
 from torchpin.resolve.because import lines_of, split_line
 from torchpin.resolve.explain import Explainer
+from torchpin.resolve.follow import FOLLOWERS, brings, follow
 from torchpin.resolve.horizon import last_release
 from torchpin.resolve.model import Outcome, Plan, Request, Unserved, Want
 from torchpin.resolve.policy import (
@@ -38,6 +39,8 @@ class Aim(NamedTuple):
     anchor: str | None
     policy: str
     current_channel: str | None
+    followers: tuple[str, ...] = ()
+    """Packages whose versions are chosen once torch is (``resolve.follow``)."""
 
 
 class Found(NamedTuple):
@@ -66,9 +69,14 @@ def aim_of(request: Request, space: Space, wants: tuple[Want, ...] | None = None
     """
     wants = request.wants if wants is None else wants
     packages = family_order(w.package for w in wants)
-    companions = tuple(p for p in packages if p != "torch" and space.catalog.builds(p))
+    known = tuple(p for p in packages if p != "torch" and space.catalog.builds(p))
+    companions = tuple(p for p in known if p not in FOLLOWERS)
+    followers = tuple(p for p in known if p in FOLLOWERS)
     versions = space.versions("torch")
     order = allowed(wants, "torch", versions)
+    if followers:
+        left = brings(space, wants, followers)
+        order = order if left is None else tuple(v for v in order if v in left)
     anchor = None
     if request.policy == NEAREST:
         found = soft_anchor(wants, "torch", versions)
@@ -83,6 +91,7 @@ def aim_of(request: Request, space: Space, wants: tuple[Want, ...] | None = None
         anchor,
         request.policy,
         request.current_channel,
+        followers,
     )
 
 
@@ -229,6 +238,8 @@ def plan_of(found: Found, numbers: tuple[int, ...], aim: Aim) -> Plan:
     )
     versions = dict(found.solution.companions)
     versions["torch"] = found.solution.torch
+    followed = follow(found, numbers, aim) if aim.followers else ()
+    versions.update((one.package, one.version) for one in followed if one.version is not None)
     targets: tuple[Target, ...] = tuple(space.targets[n] for n in numbers)
     return Plan(
         targets,
@@ -236,8 +247,10 @@ def plan_of(found: Found, numbers: tuple[int, ...], aim: Aim) -> Plan:
         "pypi" if key == PYPI else "channel",
         None if key == PYPI else index_url(key),
         tuple((package, versions[package]) for package in family_order(versions)),
-        builds,
-        lines_of(found, numbers, aim),
+        (*builds, *(build for one in followed for build in one.builds)),
+        (*lines_of(found, numbers, aim), *(line for one in followed for line in one.because)),
+        moved=tuple(one.package for one in followed if one.moved),
+        unfit=tuple((one.package, one.because[0][0]) for one in followed if one.version is None),
     )
 
 

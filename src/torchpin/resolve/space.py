@@ -104,6 +104,7 @@ class Space:
         self._verdicts: dict[tuple[int, int], Verdict] = {}
         self._levels: dict[tuple[int, int], int] = {}
         self._pairs: dict[tuple[int, int], int] = {}
+        self._beside: dict[tuple[int, int], Build] = {}
         self._versions: dict[str, tuple[str, ...]] = {}
         self._best: dict[
             tuple[str, str, str, Option, frozenset[int]], tuple[int, Build] | None
@@ -243,6 +244,16 @@ class Space:
             statuses = [reason.status for reason in self.judge_pair(companion, torch)]
             known = (LEVELS[status] for status in statuses if status != UNKNOWN)
             found = self._pairs[at] = max(known, default=0)
+        return found
+
+    def beside(self, companion: Build, torch: Build) -> Build:
+        """Return a companion as it works beside a torch build; the same object each time."""
+        at = (id(companion), id(torch))
+        found = self._beside.get(at)
+        if found is None:
+            from torchpin.judge.companions import loaded
+
+            found = self._beside[at] = loaded(companion, torch)
         return found
 
     def best(

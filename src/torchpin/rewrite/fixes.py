@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from torchpin.catalog.model import WATCHED
 from torchpin.documents.base import Document, Edit, Span, apply_edits
 from torchpin.errors import RewriteError
+from torchpin.resolve.follow import FOLLOWERS
 from torchpin.rewrite.link_pages import link_page_fix
-from torchpin.rewrite.plan import index_fix, plan_fix
+from torchpin.rewrite.plan import companion_advice, index_fix, plan_fix
 from torchpin.rewrite.requirements import whole_line
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import DISPLAY, INFO, SAFE, UNSAFE, FileEdits, Finding, Fix
@@ -82,6 +83,9 @@ class Maker:
                 fix = link_page_fix(way, self.context) or self._planned(number, way)
             else:
                 fix = self._planned(number, way)
+                if finding.package in FOLLOWERS and (fix is None or fix.edits):
+                    # What mends the others leaves it as it is, where no version of it fits.
+                    fix = companion_advice(way, self.context, self.policy, finding.package) or fix
             if fix is not None:
                 return fix
         return None

@@ -101,6 +101,8 @@ def joined(plans: Sequence[Plan]) -> Plan:
         builds=tuple(dict.fromkeys(build for plan in ordered for build in plan.builds)),
         because=tuple(line for plan in ordered for line in plan.because),
         parts=ordered,
+        moved=tuple(dict.fromkeys(name for plan in ordered for name in plan.moved)),
+        unfit=tuple(dict.fromkeys(one for plan in ordered for one in plan.unfit)),
     )
 
 

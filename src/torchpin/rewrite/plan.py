@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterable
 from torchpin.catalog.labels import kind_of_label
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import INFERRED
+from torchpin.resolve.follow import FOLLOWERS
 from torchpin.resolve.model import Outcome, Plan
 from torchpin.rewrite.parts import holding, version_for
 from torchpin.rewrite.purpose import refusal
 from torchpin.rewrite.request import (
     current_channel,
     family_declarations,
+    follower_declarations,
     request_of,
     solve_way,
 )
@@ -28,7 +30,7 @@ def plan_fix(way: Way, context: Context, policy: str, codes: Collection[str]) ->
 
     ``codes`` are those of the findings that it is to mend.
     """
-    if not family_declarations(way):
+    if not family_declarations(way) and not follower_declarations(way):
         return None
     outcome = Outcome((), (), ())
     for soften in (False, True):
@@ -116,6 +118,8 @@ def plan_text(plan: Plan) -> str:
         if not platform.startswith("macos")
     }
     for platform, package, build in plan.builds:
+        if package in FOLLOWERS and package not in plan.moved:
+            continue
         named = plan.parts and (package, build.version) not in elsewhere
         if platform.startswith("macos") and elsewhere and not named:
             continue
@@ -146,10 +150,15 @@ def write_plan(
     )
     if blocked is not None:
         return Fix(DISPLAY, f"{text}; mend the lines of {blocked} that cannot be read first")
+    if way.part is not None and way.part.syntax == "image":
+        return Fix(DISPLAY, f"take an image that holds {text}, or install that in its place")
     if way.install.unread:
         return Fix(DISPLAY, f"{text}; not written: {way.install.unread[0].because}")
     if current_channel(way) == "cpu" and plan.channel != "cpu" and not keeps_purpose(way, plan):
         return Fix(DISPLAY, f"{text} for the groups with GPUs; the cpu index is left to the others")
+    broken = breaks(way, plan)
+    if broken is not None:
+        return Fix(DISPLAY, f"{text}; not written: {broken}")
     other = refusal(way, context, plan)
     if other is not None and other[0] == DISPLAY:
         return Fix(DISPLAY, f"{text}; not written: {other[1]}")
@@ -159,12 +168,55 @@ def write_plan(
                 return None  # the file says the plan already; what is left, no plan mends
             if one.edits and holds(way, context, plan, one):
                 safety = safety_of(way, context, plan, codes, softened=softened)
+                if plan.moved and not stopped(way):
+                    safety = UNSAFE  # the pin could be installed, and becomes another
                 if other is not None or changes_more(way, one):
                     safety = UNSAFE
                 return Fix(safety, text, one.edits)
     except RefusedError as why:
         return Fix(DISPLAY, f"{text}; not written: {why}")
-    return Fix(DISPLAY, f"{text}; not written: no edit of this file gives exactly these builds")
+    reason = "no edit of this file gives exactly these builds"
+    if plan.unfit:
+        reason = "; ".join(unfit_text(*one) for one in plan.unfit)
+    return Fix(DISPLAY, f"{text}; not written: {reason}")
+
+
+def unfit_text(package: str, why: str) -> str:
+    """Return what to do about a package of which no version fits the torch of a plan."""
+    return f"{why}; remove {package}, or build it from source"
+
+
+def breaks(way: Way, plan: Plan) -> str | None:
+    """Return why a plan would break a package that works today and has no version for it."""
+    works = {
+        one.selection.package
+        for judged_set in way.sets
+        if judged_set.chosen.conflict is None
+        for one in judged_set.judged
+        if one.build is not None and not one.fails
+    }
+    return next((unfit_text(*one) for one in plan.unfit if one[0] in works), None)
+
+
+def stopped(way: Way) -> bool:
+    """True if nothing can be installed from the file as it is."""
+    return any(
+        judged_set.chosen.conflict is not None
+        or any(one.selection.status == "none" for one in judged_set.judged)
+        for judged_set in way.sets
+    )
+
+
+def companion_advice(way: Way, context: Context, policy: str, package: str) -> Fix | None:
+    """Return what to do about a package that follows torch where no version of it fits."""
+    asked = request_of(way, context, policy)
+    if not asked.request.targets:
+        return None
+    for plan in solve_way(way, context, asked.request).plans:
+        for name, why in plan.unfit:
+            if name == package:
+                return Fix(DISPLAY, unfit_text(name, why))
+    return None
 
 
 def changes_more(way: Way, one: Draft) -> bool:

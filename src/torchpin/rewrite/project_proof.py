@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document
 from torchpin.fleet.model import Target
 from torchpin.judge.alike import SharedJudge
+from torchpin.judge.companions import loaded
 from torchpin.judge.model import FAILS, UNKNOWN
 from torchpin.judge.verdict import judge_companion
 from torchpin.rules.context import Context, Way
@@ -26,6 +27,8 @@ class Proof:
         self.client = ways[0].install.client
         self.private = dict(ways[0].private)
         self.judge = SharedJudge(context.drivers)
+        self.follow: frozenset[str] = frozenset()
+        """Packages beside the family that have to fit torch, too."""
         self.bound = frozenset().union(*(way.bound for way in ways))
 
     def targets(self, name: str | None = None) -> tuple[Target, ...]:
@@ -86,17 +89,22 @@ class Proof:
 
     # -- judging
 
-    def runs(self, chosen: SelectedSet) -> bool:
-        """True if the family of a set installs and runs together."""
+    def runs(self, chosen: SelectedSet, packages: Collection[str] | None = None) -> bool:
+        """True if the family of a set, and what is to follow it, installs and runs together.
+
+        ``packages``: those to look at, if not these.
+        """
+        looked = (*FAMILY, *self.follow) if packages is None else packages
         torch = next((one.build for one in chosen.selections if one.package == "torch"), None)
         if torch is None or chosen.conflict is not None:
             return False
         for one in chosen.selections:
-            if one.status == "skipped" or one.package not in FAMILY:
+            if one.status == "skipped" or one.package not in looked:
                 continue
             if one.build is None:
                 return False
-            status = self.judge(one.build, chosen.target).status
+            working = loaded(one.build, torch) if one.package not in FAMILY else one.build
+            status = self.judge(working, chosen.target).status
             if status == FAILS or (status == UNKNOWN and one.package == "torch"):
                 return False
             if one.package != "torch" and any(
@@ -167,8 +175,13 @@ def same_torch(before: list[SelectedSet], after: list[SelectedSet]) -> bool:
     return all(old.get(key, version) == version for key, version in versions(after).items())
 
 
-def sets_text(sets: Iterable[SelectedSet], runs: Mapping[str, SelectedSet]) -> str:
-    """Return what each group gets, for people: public versions, and where from."""
+def sets_text(
+    sets: Iterable[SelectedSet], runs: Mapping[str, SelectedSet], told: Collection[str] = ()
+) -> str:
+    """Return what each group gets, for people: public versions, and where from.
+
+    ``told``: packages beside the family that are named, too.
+    """
     parts: dict[str, list[str]] = {}
     for chosen in sets:
         name = chosen.target.group.name
@@ -176,7 +189,7 @@ def sets_text(sets: Iterable[SelectedSet], runs: Mapping[str, SelectedSet]) -> s
             continue
         pins: dict[str, list[str]] = {}
         for one in chosen.selections:
-            if one.build is not None and one.package in FAMILY:
+            if one.build is not None and one.package in (*FAMILY, *told):
                 home = "PyPI" if one.build.home == "pypi" else f"channel {one.build.channel}"
                 pins.setdefault(home, []).append(f"{one.package} {one.build.version}")
         text = " and ".join(f"{' '.join(sorted(pin, key=rank))} ({h})" for h, pin in pins.items())
@@ -186,4 +199,5 @@ def sets_text(sets: Iterable[SelectedSet], runs: Mapping[str, SelectedSet]) -> s
 
 def rank(pin: str) -> int:
     """Return the place of a package in the order of the family."""
-    return FAMILY.index(pin.partition(" ")[0])
+    package = pin.partition(" ")[0]
+    return FAMILY.index(package) if package in FAMILY else len(FAMILY)

@@ -16,12 +16,14 @@ from torchpin.documents.project import Project
 from torchpin.documents.pyproject import read_pyproject
 from torchpin.fleet.model import Target
 from torchpin.resolve import solve
+from torchpin.resolve.follow import FOLLOWERS
 from torchpin.resolve.model import Outcome, Plan, Request, Want
 from torchpin.rewrite import uv_edit
 from torchpin.rewrite.parts import holding, solve_parts
+from torchpin.rewrite.plan import unfit_text
 from torchpin.rewrite.project_proof import Proof, same_torch, sets_text
 from torchpin.rewrite.relock import relock_command
-from torchpin.rewrite.request import wants_from
+from torchpin.rewrite.request import fits_all, unfit_of, wants_from
 from torchpin.rewrite.toml_edit import ShapeError
 from torchpin.rewrite.uv_project import UvWriter
 from torchpin.rules.context import Context, Way, base_name
@@ -66,6 +68,11 @@ class ProjectFix:
         self.lead = None if lead is document else lead
         """The root of the workspace that the project is a member of."""
         self.before = self.proof.selected(document, {})
+        self.proof.follow = frozenset(
+            one.name for one in document.declarations if one.name in FOLLOWERS
+        )
+        self.moved: frozenset[str] = frozenset()
+        """Packages that follow torch, and whose pins the plan moves."""
         self.codes = codes
         """Those of the project's findings."""
         lock = next((way.install.lock for way in ways if way.install.lock), None)
@@ -76,21 +83,47 @@ class ProjectFix:
     def fix(self) -> Fix | None:
         """Return the least edit after which everything runs, or advice."""
         if self.proof.holds(self.before):
-            if self.tidy is not None or self.command is None:
-                return self.tidy
-            text = f"the manifest is right; the lock is not: {self.command}"
-            return Fix(DISPLAY, text, (), self.command)
+            return self.left_alone()
         if self.tidy is not None and self.mended(self.tidy):
             return self.tidy
         outcome = self.solve()
         if outcome is None:
             return self.tidy
+        unfit = unfit_of(outcome)
+        if unfit:
+            if self.breaks(unfit):
+                return Fix(DISPLAY, self.shown(outcome))
+            self.proof.follow -= unfit
+            if self.proof.holds(self.before):
+                left = self.left_alone()
+                return Fix(DISPLAY, self.shown(outcome)) if left is None else left
+        self.moved = frozenset(name for plan in outcome.plans for name in plan.moved)
         for draft, where in self.drafts(outcome):
             fix = self.proved(draft, where)
             if fix is not None:
                 return fix
-        plans = outcome.plans or ()
-        return Fix(DISPLAY, f"{plans_text(plans)}; {self.advice()}") if plans else None
+        return Fix(DISPLAY, self.shown(outcome)) if outcome.plans else None
+
+    def left_alone(self) -> Fix | None:
+        """Return what is to do where the manifest is right."""
+        if self.tidy is not None or self.command is None:
+            return self.tidy
+        text = f"the manifest is right; the lock is not: {self.command}"
+        return Fix(DISPLAY, text, (), self.command)
+
+    def breaks(self, unfit: frozenset[str]) -> bool:
+        """True if a package works today of which no version fits the plan."""
+        return any(
+            any(one.package == package and one.build is not None for one in chosen.selections)
+            and self.proof.runs(chosen, packages=(package,))
+            for chosen in self.before
+            for package in unfit
+        )
+
+    def shown(self, outcome: Outcome) -> str:
+        """Return a plan as advice."""
+        why = [unfit_text(*one) for plan in outcome.plans for one in plan.unfit]
+        return "; ".join([plans_text(outcome.plans), *dict.fromkeys(why), self.advice(outcome)])
 
     def proved(self, draft: Draft, where: str) -> Fix | None:
         """Return the draft as a fix if everything runs after it."""
@@ -106,6 +139,8 @@ class ProjectFix:
         if not self.proof.holds(now):
             return None
         safe = same_torch(self.before, now) and not draft.enabled
+        if self.moved and all(one.conflict is None for one in self.before):
+            safe = False  # the pin could be installed, and becomes another
         message = f"{self.told(now)}{where}"
         return Fix(SAFE if safe else UNSAFE, message, tuple(files), self.command)
 
@@ -115,21 +150,38 @@ class ProjectFix:
         for one in sets:
             if self.proof.runs(one):
                 first.setdefault(one.target.group.name, one)
-        return sets_text(sets, first)
+        return sets_text(sets, first, self.moved)
 
     def reread(self, text: str) -> Document:
         """Return the document that a new text makes."""
         return uv_edit.read_again(self.document, text)
 
-    def advice(self) -> str:
+    def advice(self, outcome: Outcome) -> str:
         """Return what to do where nothing is written (F5)."""
-        if self.proof.client == "uv":
+        client, plans = self.proof.client, outcome.plans
+        if client == "uv":
             return "not written into this file"
-        if self.project.tool in ("pip", "hatch"):
+        if client not in ("poetry", "pdm") and self.project.tool in ("pip", "hatch"):
             name = "Hatch" if self.project.tool == "hatch" else "pip"
             file = base_name(self.document.path)
             return f"{name} reads no index from {file}: put these into a constraints file"
-        return f"edit the sources of {self.project.tool} by hand"
+        tool = client if client in ("poetry", "pdm") else self.project.tool
+        if len(plans) != 1:
+            return f"edit the sources of {tool} by hand"
+        plan = plans[0]
+        pins = " ".join(f"{name}=={version}" for name, version in plan.versions)
+        if plan.home == "pypi":
+            return f"by hand: `{tool} add {pins}`"
+        if tool == "poetry":
+            source = f"pytorch-{plan.channel}".replace(".", "-")
+            return (
+                f"by hand: `poetry source add --priority explicit {source} {plan.index_url}`, "
+                f"then `poetry add --source {source} {pins}`"
+            )
+        return (
+            f"by hand: a [[tool.pdm.source]] of {plan.index_url} that includes these packages, "
+            f"then `pdm add {pins}`"
+        )
 
     # -- what is mended without a plan
 
@@ -208,11 +260,22 @@ class ProjectFix:
         if not targets or not self.declared():
             return None
         request = Request((), targets, self.policy, self.current())
-        return solve_parts(request, self.family(), self.wants, self.context.catalog)
+        outcome = solve_parts(request, self.family(), self.wants, self.context.catalog)
+        unfit = unfit_of(outcome)
+        if unfit:
+            other = solve_parts(
+                request,
+                self.family(),
+                lambda family: self.wants(family, unfit),
+                self.context.catalog,
+            )
+            outcome = other if fits_all(other) else outcome
+        return outcome
 
     def family(self) -> list[Placed]:
-        """Return the declarations of the family, of all ways together."""
-        return [one for one in self.placed() if one.declaration.name in FAMILY]
+        """Return the declarations of the family, of all ways together, and what follows torch."""
+        names = (*FAMILY, *FOLLOWERS)
+        return [one for one in self.placed() if one.declaration.name in names]
 
     def placed(self) -> list[Placed]:
         """Return everything that the file asks for, what builds it left out."""
@@ -220,9 +283,11 @@ class ProjectFix:
             Placed(self.document, one) for one in self.document.declarations if one.scope != "build"
         ]
 
-    def wants(self, family: Sequence[Placed]) -> tuple[Want, ...]:
+    def wants(self, family: Sequence[Placed], bound: Collection[str] = ()) -> tuple[Want, ...]:
         """Return what the plan must hold: the declarations that hold together."""
-        return wants_from(self.document, family, self.placed(), self.context, soften=False)
+        return wants_from(
+            self.document, family, self.placed(), self.context, soften=False, bound=bound
+        )
 
     def current(self) -> str | None:
         """Return the channel that torch comes from today."""
@@ -266,6 +331,7 @@ class ProjectFix:
     def singles(self, plan: Plan) -> Iterator[tuple[Draft, str]]:
         """Yield ways to write one plan for all."""
         writer = self.writer()
+        writer.names += self.routed_too(plan)
         if plan.home == "channel":
             used = any(
                 source.value == name
@@ -290,6 +356,14 @@ class ProjectFix:
             text = written(lambda: writer.repin(plan))
             if text is not None:
                 yield Draft(text), ""
+
+    def routed_too(self, plan: Plan) -> list[str]:
+        """Return the packages that follow torch and whose build in a plan lies on its channel."""
+        return [
+            name
+            for name in dict.fromkeys(one.name for one in self.document.declarations)
+            if name in FOLLOWERS and any(n == name and b.home != "pypi" for _, n, b in plan.builds)
+        ]
 
     def splits(self, parts: tuple[Plan, ...]) -> Iterator[tuple[Draft, str]]:
         """Yield ways to give groups an extra of their own.
@@ -378,7 +452,8 @@ class ProjectFix:
             return
         plan = outcome.plans[0]
         route = poetry_edit.route if self.proof.client == "poetry" else pdm_edit.route
-        text = written(lambda: route(self.document, plan, self.declared()))
+        names = [*self.declared(), *self.routed_too(plan)]
+        text = written(lambda: route(self.document, plan, names))
         if text is not None:
             where = f", by explicit sources of {plan.channel}" if plan.home == "channel" else ""
             yield Draft(text), where

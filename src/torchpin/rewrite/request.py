@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from torchpin.catalog.labels import kind_of_label
@@ -12,7 +12,9 @@ from torchpin.documents.base import Document, line_starts, position
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import PROOF
 from torchpin.fleet.model import Target
+from torchpin.resolve.follow import FOLLOWERS
 from torchpin.resolve.model import Origin, Outcome, Request, Want
+from torchpin.resolve.policy import allowed
 from torchpin.rules.context import Context, JudgedSet, Way
 from torchpin.select.environments import marker_holds
 from torchpin.select.model import Placed
@@ -39,17 +41,28 @@ def family_declarations(way: Way) -> list[Placed]:
     What the markers of a line keep from every target is not of this fleet: it neither binds the
     plan nor is it changed.
     """
+    return _declarations(way, FAMILY)
+
+
+def follower_declarations(way: Way) -> list[Placed]:
+    """Return the declarations of the packages that follow torch, likewise."""
+    return _declarations(way, FOLLOWERS)
+
+
+def _declarations(way: Way, packages: Collection[str]) -> list[Placed]:
+    found = [
+        placed
+        for placed in (*way.install.requirements, *way.install.constraints)
+        if placed.declaration.name in packages
+    ]
+    if not found:
+        return []
     applied = {
         one.selection.placed
         for judged_set in way.sets
         for one in judged_set.judged
         if one.selection.placed is not None
     }
-    found = [
-        placed
-        for placed in (*way.install.requirements, *way.install.constraints)
-        if placed.declaration.name in FAMILY
-    ]
     names = {placed.declaration.name for placed in applied}
     targets = [judged_set.target for judged_set in way.sets]
     return [
@@ -128,16 +141,22 @@ def has_family(judged_set: JudgedSet) -> bool:
 
 
 def wants_of(
-    way: Way, context: Context, *, soften: bool, family: Iterable[Placed] | None = None
+    way: Way,
+    context: Context,
+    *,
+    soften: bool,
+    family: Iterable[Placed] | None = None,
+    bound: Collection[str] = (),
 ) -> tuple[Want, ...]:
     """Return what the plan must hold: exact pins may move, ranges bind unless ``soften``.
 
-    ``family``: the declarations that hold together; None: all that apply.
+    ``family``: the declarations that hold together; None: all that apply. ``bound``: see
+    ``wants_from``.
     """
     placed = (*way.install.requirements, *way.install.constraints)
     if family is None:
-        family = family_declarations(way)
-    return wants_from(way.install.root, family, placed, context, soften=soften)
+        family = [*family_declarations(way), *follower_declarations(way)]
+    return wants_from(way.install.root, family, placed, context, soften=soften, bound=bound)
 
 
 def wants_from(
@@ -147,15 +166,22 @@ def wants_from(
     context: Context,
     *,
     soften: bool,
+    bound: Collection[str] = (),
 ) -> tuple[Want, ...]:
-    """Return the wants of some declarations; ``everything`` may hold packages that pin torch."""
+    """Return the wants of some declarations; ``everything`` may hold packages that pin torch.
+
+    ``bound``: packages that follow torch, and here keep their pins: torch is to fit them.
+    """
     wants: dict[Want, None] = {}
     pinned: set[str] = set()
+    followers: list[Placed] = []
     for placed in family:
         declaration = placed.declaration
         if declaration.url is not None or not declaration.valid:
             continue
         pin = exact_version(declaration.specifier)
+        if declaration.name in FOLLOWERS:
+            followers.append(placed)
         if pin is not None:
             if declaration.name in pinned:
                 continue
@@ -164,27 +190,49 @@ def wants_from(
             if DEV.search(pin[0]):  # the newest patch of the release that the nightly led to
                 specifier, soft = f"~={DEV.sub('', pin[0])}", False
         else:
-            specifier, soft = public_specifier(declaration.specifier), soften
+            specifier = public_specifier(declaration.specifier)
+            soft = soften or declaration.name in FOLLOWERS
         wants[Want(declaration.name, specifier, origin_of(placed), soft)] = None
     if not any(want.package == "torch" for want in wants):
         implied = Want("torch", "", Origin(root.path, 1, "torch (implied)"))
         wants = {implied: None, **wants}
     for placed in everything:
         pin = exact_version(placed.declaration.specifier)
-        if pin is None or placed.declaration.name in FAMILY:
+        if pin is None or placed.declaration.name in (*FAMILY, *FOLLOWERS):
             continue
         needs = context.catalog.pins(placed.declaration.name, pin[0]) or accepted(
             context, placed.declaration.name, pin[0]
         )
         if needs:
             wants[Want("torch", needs, origin_of(placed))] = None
+    if "torch" in pinned or soften:
+        followers = [one for one in followers if one.declaration.name in bound]
+    wants.update(dict.fromkeys(_brought(followers, tuple(wants), context)))
     return tuple(wants)
+
+
+def _brought(
+    followers: Iterable[Placed], wants: tuple[Want, ...], context: Context
+) -> Iterable[Want]:
+    """Yield what pinned followers ask of a torch that is not pinned: it stays as they bring it.
+
+    One that no torch of the other wants fulfils asks for nothing: it is the one to move.
+    """
+    for placed in followers:
+        pin = exact_version(placed.declaration.specifier)
+        needs = accepted(context, placed.declaration.name, pin[0]) if pin else None
+        if not needs:
+            continue
+        want = Want("torch", needs, origin_of(placed))
+        if allowed((*wants, want), "torch", context.catalog.versions("torch")):
+            wants = (*wants, want)
+            yield want
 
 
 def accepted(context: Context, package: str, version: str) -> str | None:
     """Return the torch specifier that all builds of a version agree on; None if they do not tell.
 
-    torchtext, torchdata and others that a plan does not move: it may not break them.
+    A plan may not break them.
     """
     builds = context.catalog.find(package, version=version)
     told = {build.requires_torch for build in builds if build.evidence in PROOF}
@@ -195,10 +243,27 @@ def solve_way(way: Way, context: Context, request: Request, *, soften: bool = Fa
     """Return the outcome for a way in: exact pins that differ by marker are wishes apart."""
     from torchpin.rewrite.parts import solve_parts
 
-    def wishes(family: Iterable[Placed]) -> tuple[Want, ...]:
-        return wants_of(way, context, soften=soften, family=family)
+    def wishes(bound: Collection[str]) -> Callable[[Sequence[Placed]], tuple[Want, ...]]:
+        return lambda some: wants_of(way, context, soften=soften, family=some, bound=bound)
 
-    return solve_parts(request, family_declarations(way), wishes, context.catalog)
+    family = [*family_declarations(way), *follower_declarations(way)]
+    outcome = solve_parts(request, family, wishes(()), context.catalog)
+    unfit = unfit_of(outcome)
+    if unfit:
+        other = solve_parts(request, family, wishes(unfit), context.catalog)
+        if fits_all(other):
+            return other
+    return outcome
+
+
+def unfit_of(outcome: Outcome) -> frozenset[str]:
+    """Return the packages that follow torch and of which no version fits a plan's."""
+    return frozenset(package for plan in outcome.plans for package, _ in plan.unfit)
+
+
+def fits_all(outcome: Outcome) -> bool:
+    """True if one plan serves every target with everything that is asked for."""
+    return len(outcome.plans) == 1 and not outcome.unserved and not outcome.plans[0].unfit
 
 
 def request_of(way: Way, context: Context, policy: str, *, soften: bool = False) -> Asked:

@@ -16,8 +16,8 @@ from torchpin.catalog.store import Catalog
 from torchpin.documents.base import Declaration, Document, Edit, Span
 from torchpin.documents.pins import exact_version
 from torchpin.resolve.model import Plan
-from torchpin.rewrite.parts import build_for, holding
-from torchpin.rewrite.request import family_declarations
+from torchpin.rewrite.parts import build_for, holding, part_of
+from torchpin.rewrite.request import family_declarations, follower_declarations
 from torchpin.rules.context import Way
 from torchpin.rules.model import FileEdits
 from torchpin.select.channels import channel_url
@@ -277,7 +277,14 @@ def pages_for(way: Way, plan: Plan, base: str | None = None) -> list[str]:
     """
     url = base or plan.index_url or channel_url(plan.channel)
     names = {placed.declaration.name for placed in family_declarations(way)} | {"torch"}
-    return [f"-f {url}/{name}/" for name in FAMILY if name in names]
+    pages = [name for name in FAMILY if name in names]
+    followers = {placed.declaration.name for placed in follower_declarations(way)}
+    pages += [
+        name
+        for name in dict.fromkeys(name for _, name, _ in plan.builds)
+        if name in followers and any(b.home != "pypi" for _, n, b in plan.builds if n == name)
+    ]
+    return [f"-f {url}/{name}/" for name in pages]
 
 
 def written_anew(way: Way, index: PlacedIndex, options: list[str]) -> Edit:
@@ -434,7 +441,27 @@ def pin_edits(
                 "declare a macOS group"
             )
         edits += some
+    for placed in follower_declarations(way):
+        if moves(placed, plan):
+            edits += pin_one(
+                placed, plan, catalog, style, alone=alone, new_index=False, part=way.part
+            )
     return edits
+
+
+def moves(placed: Placed, plan: Plan) -> bool:
+    """True if a plan changes the pin of a package that follows torch, or the pin's label."""
+    declaration = placed.declaration
+    here = [target for target in plan.targets if holding(declaration, (target,))]
+    if any(declaration.name in part_of(plan, target).moved for target in here):
+        return True
+    pin = exact_version(declaration.specifier)
+    labels = {
+        build.label
+        for target in here
+        if (build := build_for(plan, target, declaration.name)) is not None
+    }
+    return pin is not None and bool(pin[1]) and bool(labels) and labels != {pin[1]}
 
 
 def serves_undeclared_macs(way: Way, plan: Plan) -> bool:

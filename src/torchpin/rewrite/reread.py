@@ -9,8 +9,10 @@ from torchpin.documents.base import Document, apply_edits
 from torchpin.documents.requirements import read_requirements
 from torchpin.errors import RewriteError
 from torchpin.judge.alike import SharedJudge
+from torchpin.judge.companions import loaded
 from torchpin.judge.model import FAILS, UNKNOWN, Verdict
 from torchpin.judge.verdict import judge_companion
+from torchpin.resolve.follow import FOLLOWERS
 from torchpin.resolve.model import Plan
 from torchpin.rewrite.parts import part_of
 from torchpin.rewrite.requirements import Draft
@@ -76,9 +78,12 @@ def holds(way: Way, context: Context, plan: Plan, one: Draft) -> bool:
             build = selection.build
             if build is None:
                 return False
-            if one.pinned and build.version != versions[selection.package]:
+            follows = selection.package in FOLLOWERS
+            moved = not follows or selection.package in part_of(plan, target).moved
+            if one.pinned and moved and build.version != versions[selection.package]:
                 return False
-            if context.declared and not may_run(verdict(build, target), build):
+            working = loaded(build, torch) if follows and torch is not None else build
+            if context.declared and not may_run(verdict(working, target), build):
                 return False
             if torch is not None and selection.package != "torch":
                 reasons = judge_companion(build, torch)
