@@ -223,6 +223,36 @@ def test_a_gpu_without_driver_is_not_cpu_only(tmp_path: Path, kind: str) -> None
 
 
 @linux
+@pytest.mark.parametrize(("place", "known"), [("0000:00:02.0", True), ("0000:03:00.0", False)])
+def test_intel_cards_and_processors(tmp_path: Path, place: str, known: bool) -> None:
+    put(tmp_path, f"sys/bus/pci/devices/{place}/vendor", "0x8086\n")
+    put(tmp_path, f"sys/bus/pci/devices/{place}/class", "0x030000\n")
+    group, text = detected(tmp_path)
+    assert (group is not None) is known
+    assert ("an Intel card" in text) is not known
+
+
+@linux
+def test_amd_display_without_rocm_is_no_gpu(tmp_path: Path) -> None:
+    put(tmp_path, "sys/bus/pci/devices/0000:04:00.0/vendor", "0x1002\n")
+    put(tmp_path, "sys/bus/pci/devices/0000:04:00.0/class", "0x030000\n")
+    group, text = detected(tmp_path)
+    assert group is not None
+    assert group.gpus == ()
+    assert "no ROCm driver" in text
+
+
+@linux
+def test_cards_of_two_vendors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, "sys/class/kfd/kfd/topology/nodes/1/properties", "gfx_target_version 90402\n")
+    line = "echo 'name, driver_version, compute_cap'; echo 'Tesla T4, 535.54.03, 7.5'"
+    command(tmp_path / "bin", "nvidia-smi", line, monkeypatch)
+    group, _ = detected(tmp_path)
+    assert group is not None
+    assert sorted(gpu.arch for gpu in group.gpus) == ["gfx942", "sm_75"]
+
+
+@linux
 def test_sound_of_nvidia_is_no_gpu(tmp_path: Path) -> None:
     put(tmp_path, "sys/bus/pci/devices/0000:07:00.1/vendor", "0x10de\n")
     put(tmp_path, "sys/bus/pci/devices/0000:07:00.1/class", "0x040300\n")

@@ -23,7 +23,7 @@ _QUERIES = ("name,driver_version,compute_cap", "name,driver_version")
 """The second for drivers before 510, whose nvidia-smi does not know ``compute_cap``."""
 _DISPLAY_CLASSES = ("0x0300", "0x0302", "0x0380", "0x1200")
 """PCI classes: VGA, 3D and other display controllers, processing accelerators (pci-ids)."""
-_NVIDIA, _AMD = "0x10de", "0x1002"
+_NVIDIA, _AMD, _INTEL = "0x10de", "0x1002", "0x8086"
 
 
 class Seen(NamedTuple):
@@ -59,21 +59,15 @@ def _gpus(root: str) -> Seen:
     if nvidia.gpus or amd.gpus:
         found = nvidia if nvidia.gpus else amd
         return found._replace(problems=nvidia.problems + amd.problems)
-    silent = [
-        word for word, vendor in (("NVIDIA", _NVIDIA), ("AMD", _AMD)) if _on_bus(root, vendor)
-    ]
-    # Any processor of AMD may bring a display controller that no ROCm knows: it is no problem.
-    if "NVIDIA" in silent:
-        return Seen(
-            None,
-            "there is an NVIDIA GPU on the PCI bus, but no driver tells of it",
-            (),
-            nvidia.problems,
-        )
-    where = "no driver tells of a GPU"
-    if "AMD" in silent:
-        where = "no ROCm driver (/sys/class/kfd) tells of a GPU"
-    return Seen((), where, (), nvidia.problems)
+    if _on_bus(root, _NVIDIA):
+        silent = "there is an NVIDIA GPU on the PCI bus, but no driver tells of it"
+        return Seen(None, silent, (), nvidia.problems)
+    if _on_bus(root, _INTEL):
+        silent = 'there is an Intel card on the PCI bus: if it is an Arc, Flex or Max, write "xpu"'
+        return Seen(None, silent, (), nvidia.problems)
+    # A processor of AMD may bring a display controller that ROCm does not know: no GPU for torch.
+    ours = "ROCm driver (/sys/class/kfd)" if _on_bus(root, _AMD) else "driver"
+    return Seen((), f"no {ours} tells of a GPU", (), nvidia.problems)
 
 
 def _nvidia(root: str) -> Seen:
@@ -148,12 +142,16 @@ def _amd(root: str) -> Seen:
 
 
 def _on_bus(root: str, vendor: str) -> bool:
-    """Tell whether the PCI bus has a display controller or accelerator of a vendor."""
+    """Tell whether the PCI bus has a display controller or accelerator of a vendor.
+
+    The display controller of an Intel processor is on bus 0, a card is not.
+    """
     folder = os.path.join(root, "sys/bus/pci/devices")
     return any(
         _read(os.path.join(folder, name, "vendor")).strip() == vendor
         and _read(os.path.join(folder, name, "class")).startswith(_DISPLAY_CLASSES)
         for name in _names(folder)
+        if vendor != _INTEL or not name.startswith("0000:00:")
     )
 
 

@@ -77,6 +77,8 @@ def test_sinfo() -> None:
         "gpu:a100:4 node[1-2]\n",
         "node1|gpu:a100:4|ib\nnode2|gpu:a100:4|(null)\n",
         "GRES                 NODELIST\ngpu:a100:4           node[1-2]\n",
+        "main* node[1-2] gpu:a100:4\n",
+        "long node1 idle gpu:a100:4\nlong node2 idle gpu:a100:4\n",
         "PARTITION NODELIST GRES\ngpu* node[1-2] gpu:a100:4\nlong node[1-2] gpu:a100:4\n",
     ],
 )

@@ -149,8 +149,10 @@ def _columns(cells: list[str]) -> tuple[int, int] | None:
     gres = next((n for n, cell in enumerate(cells) if _TELLS_GRES.match(cell)), None)
     if gres is None or len(cells) < 2:
         return None
-    nodes = next((n for n, cell in enumerate(cells) if n != gres and cell[:1].isalpha()), None)
-    return None if nodes is None else (nodes, gres)
+    names = [n for n, cell in enumerate(cells) if n != gres and cell[:1].isalpha()]
+    # A partition may stand there, too (``main*``); most nodes have a number or a range of them.
+    names.sort(key=lambda n: ("[" not in cells[n], not re.search("[0-9]", cells[n]), n))
+    return (names[0], gres) if names else None
 
 
 def _machines(names: str, gpus: tuple[SeenGpu, ...] | None, where: str, arch: str) -> list[Machine]:
