@@ -36,12 +36,16 @@ def test_the_hooks_use_the_pattern_of_the_code() -> None:
         ("README.txt", False),
         ("requirements.txt.bak", False),
         ("requirements.md", False),
-        ("src/requirements.py", False),
     ],
 )
 def test_what_the_hooks_take(path: str, taken: bool) -> None:
     assert (FILES_PATTERN.search(path) is not None) is taken
     assert (kind_of(path) is not None) is taken
+
+
+def test_scripts_are_read_where_they_are_named_but_hooks_do_not_take_each() -> None:
+    assert kind_of("src/requirements.py") == "script"
+    assert FILES_PATTERN.search("src/requirements.py") is None
 
 
 def test_generated_files_are_up_to_date() -> None:
