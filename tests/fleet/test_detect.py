@@ -262,6 +262,33 @@ def test_sound_of_nvidia_is_no_gpu(tmp_path: Path) -> None:
 
 
 @linux
+@pytest.mark.parametrize(
+    ("release", "line", "jetpack"),
+    [
+        ("R36 (release), REVISION: 3.0", 'jetpack = "6.0"', "6.0"),
+        ("R36 (release), REVISION: 4.3", '# jetpack = "6.1"', None),
+        ("R35 (release), REVISION: 4.1", '# jetpack = "5"', None),
+        ("R99 (release), REVISION: 1.0", "[fleet.", None),
+    ],
+)
+def test_a_jetson(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    release: str,
+    line: str,
+    jetpack: str | None,
+) -> None:
+    monkeypatch.setattr(platform_module, "machine", lambda: "aarch64")
+    put(tmp_path, "proc/device-tree/model", "NVIDIA Jetson AGX Orin Developer Kit\0")
+    put(tmp_path, "etc/nv_tegra_release", f"# {release}, GCID: 1, BOARD: generic\n")
+    group, text = detected(tmp_path)
+    assert group is not None
+    assert [gpu.arch for gpu in group.gpus] == ["sm_87"]
+    assert (group.platform, group.jetpack) == ("linux-aarch64", jetpack)
+    assert f"\n{line}" in text
+
+
+@linux
 def test_wsl(tmp_path: Path) -> None:
     put(tmp_path, "proc/version", "Linux version 5.15.167.4-microsoft-standard-WSL2 (root@…)\n")
     group, _ = detected(tmp_path)

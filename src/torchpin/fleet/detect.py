@@ -16,6 +16,7 @@ from torchpin.errors import TorchpinError
 from torchpin.fleet import nvml
 from torchpin.fleet.importers.model import Found, Machine, SeenGpu, Told
 from torchpin.fleet.importers.nvidia import read_csv
+from torchpin.fleet.tables import jetpack_table
 from torchpin.named import NamedTuple
 
 _SECONDS = 30
@@ -168,9 +169,30 @@ def _system(root: str) -> tuple[tuple[str, Told], ...]:
         libc = _libc()
         if libc is not None:
             facts.append(libc)
+        facts += _jetpack(root)
         if "microsoft" in _read(os.path.join(root, "proc/version")).lower():
             facts.append(("wsl", Told("true", "/proc/version")))
     return tuple(facts)
+
+
+def _jetpack(root: str) -> list[tuple[str, Told]]:
+    """Return the JetPack of a Jetson, by the release of its Jetson Linux (L4T).
+
+    One release of Jetson Linux may belong to several JetPacks: then it is a comment.
+    """
+    text = _read(os.path.join(root, "etc/nv_tegra_release"))
+    match = re.match(r"# R([0-9]{2}) \(release\), REVISION: ([0-9]+)", text)
+    if match is None:
+        return []
+    l4t = f"{match[1]}.{match[2]}"
+    found = sorted({pack.version for pack in jetpack_table() if {l4t, match[1]} & {*pack.l4t}})
+    names = [".".join(map(str, version)) for version in found]
+    if not names:
+        return []
+    doubt = f"or {', '.join(names[1:])}" if len(names) > 1 else ""
+    if "." not in names[0]:
+        doubt = "write its release, like 5.1"
+    return [("jetpack", Told(names[0], f"Jetson Linux {l4t} (/etc/nv_tegra_release)", doubt))]
 
 
 def _libc() -> tuple[str, Told] | None:

@@ -65,6 +65,8 @@ class JetPack(NamedTuple):
     version: tuple[int, ...]
     capabilities: tuple[tuple[int, int], ...]
     source: str
+    l4t: tuple[str, ...] = ()
+    """Releases of Jetson Linux that it brings: ``36.4``, or ``35`` for all of that line."""
 
 
 _cache: dict[str, Any] = {}
@@ -184,6 +186,7 @@ def jetpack_table() -> tuple[JetPack, ...]:
                 tuple(int(part) for part in record["jetpack"].split(".")),
                 tuple(capability(text) for text in record["capabilities"]),
                 _sources(data, record),
+                tuple(record["l4t"].split(", ")),
             )
             for record in data["jetpacks"]
         )
