@@ -8,12 +8,14 @@ the fleet's.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from torchpin.catalog.model import PLATFORMS
 from torchpin.documents.base import Document, line_starts, position
-from torchpin.documents.parts import Image, Part
+from torchpin.documents.parts import IMAGE, Image, Part
 from torchpin.fleet.model import Fleet, NodeGroup, Python, Target
+from torchpin.rules.context import Way
+from torchpin.select.image_torch import image_install, image_targets
 from torchpin.select.parts import facts_of, part_installs
 from torchpin.ways import Entry, Load, bound_groups, client_of, targets_of
 
@@ -32,8 +34,14 @@ def part_entries(file: Document, client: str | None, fleet: Fleet, load: Load) -
         key = (client_of(client, target.group), target.group.indexes)
         groups.setdefault(key, []).append(target)
     for (name, indexes), targets in groups.items():
+        images = [part for part in file.parts if part.syntax == IMAGE]
+        for part in images:
+            install = image_install(part)
+            chosen = image_targets(part_targets(part, targets)) if install is not None else ()
+            if install is not None and chosen:
+                yield Entry(install, chosen, bound, (), (file,), part)
         for found in part_installs(
-            file,
+            file._replace(parts=tuple(one for one in file.parts if one not in images)),
             load,
             client=name,
             private=private,
@@ -50,6 +58,50 @@ def part_entries(file: Document, client: str | None, fleet: Fleet, load: Load) -
                 found.part,
                 found.before,
             )
+
+
+def judged_there(file: Document) -> Iterator[Document]:
+    """Yield the parts whose included files mean what they do only behind this command: it has
+    indexes of its own, or finds a torch of the image or of an earlier command."""
+    held: set[str] = set()
+    for part in file.parts:
+        if part.uncertain is not None:
+            continue
+        own = bool(part.document.indexes) or part.torch_backend is not None
+        above = f"{part.environment}/"
+        brought = "#" not in part.environment and "torch" in dict(facts_of(part).packages)
+        if own or brought or any(above.startswith(f"{one}/") for one in held):
+            yield part.document
+        if any(one.name == "torch" for one in part.document.declarations):
+            held.add(part.environment)
+
+
+def without_replaced(ways: Sequence[Way]) -> list[Way]:
+    """Return the ways without the torch of images that is replaced, or may be, before it runs.
+
+    It counts only where every command of the image's stages is known to leave it alone.
+    """
+    return [
+        way
+        for way in ways
+        if way.part is None or way.part.syntax != IMAGE or _stands(way.part, way, ways)
+    ]
+
+
+def _stands(image: Part, way: Way, ways: Sequence[Way]) -> bool:
+    if any(one.of("torch") is None or one.judged[0].selection.build is None for one in way.sets):
+        return False
+    for other in ways:
+        part = other.part
+        if part is None or other is way or other.install.root.path != way.install.root.path:
+            continue
+        if not f"{image.environment}/".startswith(f"{part.environment.partition('#')[0]}/"):
+            continue
+        if other.install.unread or other.install.problems:
+            return False
+        if any(one.of("torch") is not None for one in other.sets):
+            return False
+    return True
 
 
 def part_targets(part: Part, targets: Iterable[Target]) -> tuple[Target, ...]:

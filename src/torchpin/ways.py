@@ -264,7 +264,13 @@ def mentions_family(document: Document) -> bool:
 
 
 def without_echoes(ways: Sequence[Way]) -> list[Way]:
-    """Return the ways without those extras that install the same of the family as the plain way."""
+    """Return the ways without those extras that install the same of the family as the plain way,
+    and without images whose torch is replaced."""
+
+    if any(way.part is not None and way.part.syntax == "image" for way in ways):
+        from torchpin.part_ways import without_replaced
+
+        ways = without_replaced(ways)
 
     def chosen(way: Way) -> list[tuple[object, ...]]:
         return [
@@ -347,16 +353,16 @@ def roots_of(
 ) -> list[Document]:
     """Return the ways in: documents that no other includes, and those that the profile names.
 
-    ``files`` are those of other kinds. What their commands install with indexes of their own is
-    judged there alone: without the command line it would be another install.
+    ``files`` are those of other kinds. What their commands install with indexes of their own, or
+    where a torch is installed already, is judged there alone: without it, it would be another
+    install.
     """
     included: set[str] = set()
-    surely = [
-        one.document
-        for file in files
-        for one in file.parts
-        if one.uncertain is None and (one.document.indexes or one.torch_backend is not None)
-    ]
+    surely: list[Document] = []
+    if files:
+        from torchpin.part_ways import judged_there
+
+        surely = [document for file in files for document in judged_there(file)]
     for document in (*documents, *surely):
         folder = os.path.dirname(document.path)
         for include in document.includes:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from torchpin.documents.atoms import Atom, Source, Word, cut, is_known, span_of, text_of, unknown
 from torchpin.documents.base import Document, Span
 from torchpin.documents.commands import Reader, Setting
-from torchpin.documents.parts import Image, Part, file_of
+from torchpin.documents.parts import IMAGE, Image, Part, file_of, part_of
 from torchpin.documents.scripts import INSTALLS, notes_in
 from torchpin.documents.shell import Command, Shell, Text, read_script
 from torchpin.named import NamedTuple
@@ -26,6 +26,12 @@ _FLAG = re.compile(r"--[A-Za-z-]+(?:=(\"[^\"]*\"|\S+))?\s+")
 _HEREDOC = re.compile(r"(?<![0-9<])<<(-?)([\"']?)([A-Za-z_][A-Za-z0-9_]*)\2(?![<])")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\})")
 _AS = re.compile(r"\s+as\s+(\S+)\s*$", re.IGNORECASE)
+_OWN_TORCH = regex(r"\bpytorch/pytorch:")
+_OTHER_WAYS = regex(
+    r"(?:conda|mamba)\b[^\n]*\binstall\b|\buninstall\b|\bpytorch\.git\b|\bbdist_wheel\b"
+    r"|\bsetup\.py\s+(?:install|develop)\b",
+)
+"""What may change the torch of an image without a command that is read."""
 _LONGEST = 300
 """Atoms of one value: one that is made of itself grows without end."""
 _MANY = 5_000
@@ -63,7 +69,7 @@ class Stage:
 def read_dockerfile(path: str, data: bytes) -> Document:
     """Return the document of a Dockerfile; never raises."""
     file = file_of(path, data, "dockerfile")
-    if INSTALLS.search(file.text) is None:
+    if INSTALLS.search(file.text) is None and "pytorch/pytorch" not in file.text:
         return file
     file = file._replace(comments=notes_in(file.text))
     return file._replace(parts=build(file, {}))
@@ -152,6 +158,20 @@ class _Builder:
         """Yield the parts of all stages, in order."""
         for reader in self.readers:
             yield from reader.parts
+        if self.stages:
+            yield from self.own_torch(self.stages[-1])
+
+    def own_torch(self, stage: Stage) -> Iterator[Part]:
+        """Yield the image of the last stage, the one that is built, if it brings a torch."""
+        image = stage.image
+        if image is None or _OWN_TORCH.search(image.reference) is None:
+            return
+        if _OTHER_WAYS.search(self.file.text) is not None:
+            return
+        part = part_of(self.file, (), name="base image", span=image.span, syntax=IMAGE)
+        yield part._replace(
+            image=image, platform=stage.platform or "linux", environment=stage.environment
+        )
 
     def take(self, instruction: Instruction) -> None:
         """Follow one instruction."""

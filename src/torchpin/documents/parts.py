@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from torchpin.documents.atoms import Word
 
 
+IMAGE = "image"
+"""``Part.syntax`` of a base image itself: no command, what the image brings."""
+
+
 class Image(NamedTuple):
     """The base image of a container stage, or of a CI job."""
 
@@ -41,7 +45,7 @@ class Part(NamedTuple):
     """The command or section."""
     syntax: str
     """How its words are quoted and where an option may be added: ``shell``, ``argument-list``
-    (JSON form of ``RUN``), ``toml``, ``yaml``, ``ini``, ``python``, ``requirements``."""
+    (JSON form of ``RUN``), ``toml``, ``yaml``, ``ini``, ``python``, ``requirements``; ``image``."""
     options_at: int | None = None
     """Offset where ``--index-url URL`` may be inserted for this part; None: nowhere."""
     python: str | None = None

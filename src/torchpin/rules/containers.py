@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchpin.catalog.labels import cuda_of
 from torchpin.catalog.model import WATCHED
 from torchpin.documents.base import Edit, line_starts, position
-from torchpin.documents.parts import Part
+from torchpin.documents.parts import IMAGE, Part
 from torchpin.evidence import INFERRED, PUBLISHED
 from torchpin.rules.context import Context, Judged, JudgedSet, Way
 from torchpin.rules.model import (
@@ -269,6 +269,16 @@ def on_hardware(finding: Finding) -> bool:
     return finding.code.startswith("TP2") or finding.code in ("TP104", "TP303")
 
 
+def of_image(finding: Finding, part: Part) -> Finding:
+    """Return a finding on the torch that an image brings, with what says that it does."""
+    assert part.image is not None
+    facts = facts_of(part)
+    held = dict(facts.packages).get("torch")
+    text = f"{part.image.reference} brings torch {held} for CUDA {facts.cuda}"
+    ground = Because(text, PUBLISHED, facts.source)
+    return finding._replace(because=(*finding.because, ground))
+
+
 def of_part(finding: Finding, part: Part) -> Finding:
     """Return a finding on a command with what the file itself adds to it.
 
@@ -283,6 +293,8 @@ def of_part(finding: Finding, part: Part) -> Finding:
     if part.elsewhere is not None and finding.severity == ERROR and on_hardware(finding):
         ground = Because(f"not an error: {part.elsewhere}", INFERRED, "")
         finding = finding._replace(severity=WARNING, because=(*finding.because, ground))
+    if part.image is not None and part.syntax == IMAGE:
+        return of_image(finding, part)
     if finding.code not in ("TP102", "TP104") or part.image is None:
         return finding
     facts = facts_of(part)

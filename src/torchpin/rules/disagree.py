@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from torchpin.documents.base import Document, Span, line_starts, position
 from torchpin.documents.header import header_of
 from torchpin.documents.kinds import CHECKS
+from torchpin.documents.parts import IMAGE
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import PUBLISHED
 from torchpin.named import NamedTuple
@@ -155,7 +156,8 @@ def pins_in(ways: list[Way], context: Context) -> Iterator[Pins]:
     found: dict[tuple[str, str], tuple[int, Pins]] = {}
     kinds = {one.path: one.kind for one in context.documents}
     for way in ways:
-        if way.part is not None and way.part.uncertain is not None:
+        part = way.part
+        if part is not None and (part.uncertain is not None or part.syntax == IMAGE):
             continue
         lock = way.install.lock
         for document in (*((lock,) if lock is not None else ()), *way.install.documents):
