@@ -26,8 +26,8 @@ _FLAG = re.compile(r"--[A-Za-z-]+(?:=(\"[^\"]*\"|\S+))?\s+")
 _HEREDOC = re.compile(r"(?<![0-9<])<<(-?)([\"']?)([A-Za-z_][A-Za-z0-9_]*)\2(?![<])")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\})")
 _AS = re.compile(r"\s+as\s+(\S+)\s*$", re.IGNORECASE)
-_OWN_TORCH = regex(r"\bpytorch/pytorch:")
-_OTHER_WAYS = regex(
+_OWN_TORCH = re.compile(r"\bpytorch/pytorch:")
+_OTHER_WAYS = re.compile(
     r"(?:conda|mamba)\b[^\n]*\binstall\b|\buninstall\b|\bpytorch\.git\b|\bbdist_wheel\b"
     r"|\bsetup\.py\s+(?:install|develop)\b",
 )
