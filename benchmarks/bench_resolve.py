@@ -15,8 +15,8 @@ import resolvelib  # noqa: F401  (its import is not what is measured)
 from torchpin.catalog.store import load_catalog
 from torchpin.fleet.gpus import find_gpu
 from torchpin.fleet.model import NodeGroup, Python, Target
-from torchpin.resolve import solve
 from torchpin.resolve.model import Origin, Request, Want
+from torchpin.resolve.solve import solve
 
 BUDGET_MS = 20.0
 RUNS = 7

@@ -179,7 +179,7 @@ def warm(runs: int) -> list[Result]:
         "import time\n"
         "from torchpin.catalog.store import load_catalog\n"
         "from torchpin.fleet.profile import fleet_from_options\n"
-        "from torchpin.resolve import solve\n"
+        "from torchpin.resolve.solve import solve\n"
         "from torchpin.resolve.model import Origin, Request, Want\n"
         "catalog = load_catalog()\n"
         "fleet = fleet_from_options(gpus=['V100', 'B200'], driver='580.65.06', python='3.11')\n"

@@ -490,8 +490,8 @@ def resolve_paths(options: Options, fleet: Fleet | None) -> Outcome:
     Raises:
         UsageError: a path does not exist, or no fleet is declared.
     """
-    from torchpin.resolve import solve
     from torchpin.resolve.model import Origin, Request, Want
+    from torchpin.resolve.solve import solve
     from torchpin.rewrite.request import current_channel, wants_of
 
     if fleet is None or not fleet.groups:

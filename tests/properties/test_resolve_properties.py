@@ -14,9 +14,9 @@ from torchpin.evidence import PROOF
 from torchpin.fleet.model import NodeGroup, Target
 from torchpin.judge.model import FAILS
 from torchpin.judge.verdict import judge, judge_companion
-from torchpin.resolve import solve
 from torchpin.resolve.explain import Explainer
 from torchpin.resolve.model import Plan, Request
+from torchpin.resolve.solve import solve
 from torchpin.resolve.space import Space
 
 GPUS = (

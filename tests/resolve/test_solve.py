@@ -6,8 +6,8 @@ import pytest
 from tests.resolve.resolve_fleets import group, request
 
 from torchpin.catalog.store import load_catalog
-from torchpin.resolve import solve
 from torchpin.resolve.model import Outcome, Plan, Request
+from torchpin.resolve.solve import solve
 
 INDEX = "https://download.pytorch.org/whl/"
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchpin.catalog.model import Build, Kernels
 from torchpin.catalog.package import Package
 from torchpin.catalog.whole import HEAD, sums
 from torchpin.errors import CatalogError
+from torchpin.named import NamedTuple
 
 
 class Part(NamedTuple):

@@ -11,7 +11,6 @@ import tempfile
 import time
 from bisect import bisect_right
 from collections.abc import Callable
-from typing import NamedTuple
 
 from torchpin.catalog.bounded import Budget, InspectError
 from torchpin.catalog.http import (
@@ -23,6 +22,7 @@ from torchpin.catalog.http import (
     reason,
     retry_after,
 )
+from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 
 TAIL = 64 * 1024

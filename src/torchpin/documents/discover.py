@@ -6,12 +6,13 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from torchpin.documents.ignored import ignored_below
 from torchpin.documents.kinds import FILES_PATTERN, KINDS, LOCKS, LONE, PART_KINDS, kind_of
 from torchpin.documents.loader import load, read_bytes
 from torchpin.errors import TorchpinError, UsageError
+from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 __all__ = ["FILES_PATTERN", "KINDS", "Found", "FoundFile", "discover", "kind_of", "load"]
 
@@ -30,13 +31,13 @@ _HINT_ALL = (
     "and pylock.toml are read, and files that install by commands: Dockerfiles, shell scripts, "
     "Makefiles, justfiles, CI files, compose files"
 )
-_NAMES = re.compile(
+_NAMES = regex(
     rb"torch|triton|xformers|vllm|accelerate|bitsandbytes|fairseq|fastai|lightning"
     rb"|sentence[-_.]transformers|tensordict|timm|ultralytics",
     re.IGNORECASE,
 )
 """What a project file that matters holds somewhere: the family, or a package that pins torch."""
-_INCLUDES = re.compile(rb"requirements|constraints", re.IGNORECASE)
+_INCLUDES = regex(rb"requirements|constraints", re.IGNORECASE)
 """What a file of commands may hold instead: the name of a list of requirements."""
 _LISTED = frozenset(("tox.ini", "environment.yml"))
 """Kinds of files that install a list of requirements without the word ``install``."""

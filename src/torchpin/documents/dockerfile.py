@@ -18,16 +18,17 @@ from torchpin.documents.parts import IMAGE, Image, Part, file_of, part_of
 from torchpin.documents.scripts import INSTALLS, notes_in
 from torchpin.documents.shell import Command, Shell, Text, read_script
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
-_ESCAPE = re.compile(r"#\s*escape\s*=\s*([`\\])\s*$", re.IGNORECASE)
-_DIRECTIVE = re.compile(r"#\s*[A-Za-z]+\s*=")
-_INSTRUCTION = re.compile(r"\s*([A-Za-z]+)(?:\s+|$)")
-_FLAG = re.compile(r"--[A-Za-z-]+(?:=(\"[^\"]*\"|\S+))?\s+")
-_HEREDOC = re.compile(r"(?<![0-9<])<<(-?)([\"']?)([A-Za-z_][A-Za-z0-9_]*)\2(?![<])")
-_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\})")
-_AS = re.compile(r"\s+as\s+(\S+)\s*$", re.IGNORECASE)
-_OWN_TORCH = re.compile(r"\bpytorch/pytorch:")
-_OTHER_WAYS = re.compile(
+_ESCAPE = regex(r"#\s*escape\s*=\s*([`\\])\s*$", re.IGNORECASE)
+_DIRECTIVE = regex(r"#\s*[A-Za-z]+\s*=")
+_INSTRUCTION = regex(r"\s*([A-Za-z]+)(?:\s+|$)")
+_FLAG = regex(r"--[A-Za-z-]+(?:=(\"[^\"]*\"|\S+))?\s+")
+_HEREDOC = regex(r"(?<![0-9<])<<(-?)([\"']?)([A-Za-z_][A-Za-z0-9_]*)\2(?![<])")
+_VARIABLE = regex(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\})")
+_AS = regex(r"\s+as\s+(\S+)\s*$", re.IGNORECASE)
+_OWN_TORCH = regex(r"\bpytorch/pytorch:")
+_OTHER_WAYS = regex(
     r"(?:conda|mamba)\b[^\n]*\binstall\b|\buninstall\b|\bpytorch\.git\b|\bbdist_wheel\b"
     r"|\bsetup\.py\s+(?:install|develop)\b",
 )

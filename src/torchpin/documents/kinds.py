@@ -6,6 +6,7 @@ import os
 import re
 
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 
 class Form(NamedTuple):
@@ -76,9 +77,7 @@ _LISTS = (
     r"|(?:uv|poetry|pdm)\.lock|[^/]+\.py\.lock"
     r"|setup\.(?:cfg|py)"
 )
-FILES_PATTERN = re.compile(
-    f"(?:^|/)(?:{'|'.join((f'({_LISTS})', *(form.pattern for form in FORMS)))})$"
-)
+FILES_PATTERN = regex(f"(?:^|/)(?:{'|'.join((f'({_LISTS})', *(form.pattern for form in FORMS)))})$")
 """Paths, with ``/``, that are dependency files by their name (``requirments`` is a common slip).
 The pre-commit hooks use the same pattern. Its one group is empty for files that hold parts."""
 REQUIREMENTS = "requirements"
@@ -100,7 +99,7 @@ _BY_NAME = {
     "setup.cfg": "setup.cfg",
     "setup.py": "setup.py",
 }
-_PYLOCK = re.compile(r"pylock(?:\.[^./]+)?\.toml")
+_PYLOCK = regex(r"pylock(?:\.[^./]+)?\.toml")
 
 
 def kind_of(path: str) -> str | None:
@@ -109,17 +108,18 @@ def kind_of(path: str) -> str | None:
     Any other Python file is a ``script``, which may hold a block of metadata.
     """
     name = path.replace(os.sep, "/")
+    base = name[name.rfind("/") + 1 :]
+    if base in _BY_NAME:  # as FILES_PATTERN says, too; it is long to compile
+        return _BY_NAME[base]
+    if base.endswith((".txt", ".in")) and ("requirements" in base or "constraints" in base):
+        return REQUIREMENTS
     match = FILES_PATTERN.search(name)
     if match is None:
         return "script" if name.endswith(".py") else None
-    base = name[name.rfind("/") + 1 :]
     if match[1] is None:
         return next(
             one.kind for one in FORMS if re.search(f"(?:^|/)(?:{one.pattern})$", name) is not None
         )
-    known = _BY_NAME.get(base)
-    if known is not None:
-        return known
     if base.endswith(".py.lock"):  # uv lock --script
         return "uv.lock"
     return "pylock" if _PYLOCK.fullmatch(base) is not None else REQUIREMENTS

@@ -19,6 +19,7 @@ from torchpin.evidence import INFERRED, MEASURED, PROOF, PUBLISHED
 from torchpin.judge.model import FAILS, PARTLY, RUNS, UNKNOWN, Reason
 from torchpin.judge.settle import settle
 from torchpin.judge.words import CPU, CUDA, ROCM, cuda_of, kind_of
+from torchpin.patterns import regex
 
 AUDIO_STABLE = "https://github.com/pytorch/audio/pull/4212"
 AUDIO_CHECK = "torchaudio/_extension/utils.py of torchaudio 2.11.0 and 2.11.1"
@@ -61,7 +62,7 @@ _AO = (
     ("0.12", ">=2.5,<2.8"),
 )
 """The same for torchao: beside another torch it leaves its compiled kernels out."""
-_BITS = re.compile(r"libbitsandbytes_cuda(\d\d)(\d)\.(?:so|dll)\Z")
+_BITS = regex(r"libbitsandbytes_cuda(\d\d)(\d)\.(?:so|dll)\Z")
 
 LINKED = ("torchvision", "torchaudio", "torchcodec", "xformers")
 """Companions whose binaries link torch's GPU libraries."""

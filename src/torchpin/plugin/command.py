@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document
 from torchpin.documents.pins import exact_version
 from torchpin.fleet.model import Fleet, Target
+from torchpin.named import NamedTuple
 from torchpin.resolve.model import Outcome, Plan, Request, Want
 from torchpin.select.environments import marker_holds
 from torchpin.select.model import Install, Placed

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from torchpin.errors import UsageError
 from torchpin.fleet.model import Fleet, Settings, Target
 from torchpin.named import NamedTuple
-from torchpin.resolve import solve
 from torchpin.resolve.model import Origin, Outcome, Plan, Request, Want
+from torchpin.resolve.solve import solve
 from torchpin.select.channels import channel_url
 
 if TYPE_CHECKING:

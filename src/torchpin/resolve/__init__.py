@@ -1,5 +1,1 @@
-"""Resolve: which set would run everywhere?"""
-
-from torchpin.resolve.solve import solve
-
-__all__ = ["solve"]
+"""Resolve: which set would run everywhere? ``resolve.solve.solve`` is the way in."""

@@ -7,11 +7,12 @@ not: torch is chosen first, then for each of them the version that fits beside i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchpin.catalog.model import Build
 from torchpin.evidence import INFERRED, PUBLISHED
 from torchpin.judge.model import FAILS, PARTLY, RUNS, Reason
+from torchpin.named import NamedTuple
 from torchpin.resolve.model import Want
 from torchpin.resolve.policy import NEAREST, allowed, exact_version, nearest_first, soft_anchor
 from torchpin.resolve.space import AT_MOST_PARTLY, LEVELS, PYPI, Space, key_of

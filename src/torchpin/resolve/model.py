@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchpin.catalog.model import Build
 from torchpin.fleet.model import Target
+from torchpin.named import NamedTuple
 
 
 class Origin(NamedTuple):

@@ -7,7 +7,7 @@ asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchpin.catalog.model import Build
 from torchpin.evidence import PROOF
@@ -23,6 +23,7 @@ from torchpin.judge.model import (
     Reason,
     Verdict,
 )
+from torchpin.named import NamedTuple
 
 if TYPE_CHECKING:
     from torchpin.catalog.store import Catalog

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from torchpin.catalog.model import WATCHED
 from torchpin.documents.base import Document, Edit, Span, apply_edits
 from torchpin.errors import RewriteError
+from torchpin.patterns import regex
 from torchpin.resolve.follow import FOLLOWERS
 from torchpin.rewrite.link_pages import link_page_fix
 from torchpin.rewrite.plan import companion_advice, index_fix, plan_fix
@@ -15,7 +16,7 @@ from torchpin.rewrite.requirements import whole_line
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import DISPLAY, INFO, SAFE, UNSAFE, FileEdits, Finding, Fix
 
-NOTE = re.compile(r"[ \t]+#[^\r\n]*(?:\r\n|\r|\n|$)")
+NOTE = regex(r"[ \t]+#[^\r\n]*(?:\r\n|\r|\n|$)")
 """An indented comment line."""
 
 PLANNED = frozenset(

@@ -13,9 +13,8 @@ from torchpin.catalog.store import Catalog
 from torchpin.documents.base import Declaration
 from torchpin.documents.pins import exact_version
 from torchpin.fleet.model import Target
-from torchpin.resolve import solve
 from torchpin.resolve.model import Outcome, Plan, Request, Want
-from torchpin.resolve.solve import family_order
+from torchpin.resolve.solve import family_order, solve
 from torchpin.rewrite.request import public_specifier
 from torchpin.select.environments import marker_holds
 from torchpin.select.model import Placed

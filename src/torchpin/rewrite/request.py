@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import NamedTuple
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FAMILY
@@ -12,6 +11,8 @@ from torchpin.documents.base import Document, line_starts, position
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import PROOF
 from torchpin.fleet.model import Target
+from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 from torchpin.resolve.follow import FOLLOWERS
 from torchpin.resolve.model import Origin, Outcome, Request, Want
 from torchpin.resolve.policy import allowed
@@ -19,7 +20,7 @@ from torchpin.rules.context import Context, JudgedSet, Way
 from torchpin.select.environments import marker_holds
 from torchpin.select.model import Placed
 
-DEV = re.compile(r"\.dev\d+$")
+DEV = regex(r"\.dev\d+$")
 
 
 class Asked(NamedTuple):

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchpin.catalog.files import admits_python
 from torchpin.catalog.model import FAMILY
 from torchpin.catalog.store import Catalog
 from torchpin.documents.base import Declaration, Document, Edit, Span
 from torchpin.documents.pins import exact_version
+from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 from torchpin.resolve.model import Plan
 from torchpin.rewrite.parts import build_for, holding, part_of
 from torchpin.rewrite.request import family_declarations, follower_declarations
@@ -27,9 +29,9 @@ from torchpin.select.model import Placed, PlacedIndex
 if TYPE_CHECKING:
     from torchpin.documents.parts import Part
 
-CHANNEL_IN_URL = re.compile(r"(/whl/)(?:nightly/|test/)?[A-Za-z0-9.]+(?=/|$)")
-OPERATOR = re.compile(r"[<>=!~]+([ \t]*)")
-OPEN = re.compile(r"^\s*(>|!=|$)|~=\s*\d+\.\d+\s*$")
+CHANNEL_IN_URL = regex(r"(/whl/)(?:nightly/|test/)?[A-Za-z0-9.]+(?=/|$)")
+OPERATOR = regex(r"[<>=!~]+([ \t]*)")
+OPEN = regex(r"^\s*(>|!=|$)|~=\s*\d+\.\d+\s*$")
 
 
 class RefusedError(Exception):

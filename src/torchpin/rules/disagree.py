@@ -13,6 +13,7 @@ from torchpin.documents.parts import IMAGE
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import PUBLISHED
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 from torchpin.rules.context import Context, Way, base_name
 from torchpin.rules.model import INFO, WARNING, Because, Finding, Related
 from torchpin.rules.registry import Rule
@@ -27,7 +28,7 @@ _PLAIN = frozenset(
     )
 )
 """Words of file names that say nothing about what a file is for."""
-_PURPOSE = re.compile(
+_PURPOSE = regex(
     r"(?<![a-z0-9])(?:cpu|gpu|cuda\d*|cu\d{2,3}|rocm[\d.]*|xpu|mps|dev|develop|docs?|lint|build)"
     r"(?![a-z0-9])"
 )

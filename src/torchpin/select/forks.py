@@ -6,8 +6,8 @@ They are those of ``uv-resolver/src/resolver/{mod,environment}.rs`` (``Forks``, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from torchpin.named import NamedTuple
 from torchpin.select.grid import Grid
 from torchpin.select.model import Placed, PlacedIndex
 from torchpin.select.pools import Candidate

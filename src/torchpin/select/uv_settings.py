@@ -7,13 +7,13 @@ comes from its own file whatever that is (see ``documents.uv_beside``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from packaging.version import InvalidVersion, Version
 
 from torchpin.documents.base import Document
 from torchpin.documents.project import Project
 from torchpin.documents.requirement import canonical
+from torchpin.named import NamedTuple
 from torchpin.select.model import Install
 from torchpin.select.uv_dates import Cutoff, cutoff_of
 

@@ -8,12 +8,12 @@ imply the markers for which it has files (``implied_markers`` of ``uv-distributi
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from torchpin.catalog.model import Build
+from torchpin.named import NamedTuple
 from torchpin.select import pip, uv
 from torchpin.select.asks import Ask, pin_of
 from torchpin.select.facts import Facts

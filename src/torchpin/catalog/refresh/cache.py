@@ -13,9 +13,10 @@ import os
 import threading
 import time
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchpin.catalog.location import cache_dir
+from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache of torchpin: it may be deleted.\n"

@@ -14,7 +14,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from torchpin.catalog.bounded import Budget, InspectError
@@ -30,6 +30,7 @@ from torchpin.catalog.http import (
 )
 from torchpin.catalog.refresh.cache import Cache, Stored
 from torchpin.catalog.remote import LONGEST_PAUSE, Progress, RemoteFile
+from torchpin.named import NamedTuple
 
 MOST_PAGE = 64 * 1024 * 1024
 """The most bytes that a page may have, unpacked; PyPI's biggest has 20."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from packaging.version import Version
 
@@ -12,6 +11,7 @@ from torchpin.catalog.http import split_login
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import WATCHED
 from torchpin.errors import TorchpinError, UsageError
+from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 
 CHANNEL_ROOT = "https://download.pytorch.org/whl"

@@ -8,9 +8,10 @@ from typing import Any
 from torchpin.errors import UsageError
 from torchpin.fleet.importers.model import Found, Machine, SeenGpu
 from torchpin.fleet.importers.text import rows, table, word
+from torchpin.patterns import regex
 
-_GFX = re.compile(r"gfx[0-9]{1,3}[0-9a-f]{2}", re.I)
-_CARD = re.compile(r"card[0-9]+", re.I)
+_GFX = regex(r"gfx[0-9]{1,3}[0-9a-f]{2}", re.I)
+_CARD = regex(r"card[0-9]+", re.I)
 
 
 def is_rocm_smi(value: object) -> bool:

@@ -13,6 +13,7 @@ from torchpin.errors import ConfigError, UsageError
 from torchpin.fleet.importers.distributions import glibc_of
 from torchpin.fleet.importers.model import Found, Machine, SeenGpu, Told
 from torchpin.fleet.importers.text import rows, table, word
+from torchpin.patterns import regex
 
 _PRODUCT = "nvidia.com/gpu.product"
 _OTHER_LABELS = (
@@ -25,10 +26,10 @@ _OTHER_LABELS = (
     "k8s.amazonaws.com/accelerator",
 )
 _INSTANCE_LABELS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
-_RESOURCE = re.compile(r"(?:nvidia\.com|amd\.com|gpu\.intel\.com)/(?:gpu|mig-|i915|xe).*")
+_RESOURCE = regex(r"(?:nvidia\.com|amd\.com|gpu\.intel\.com)/(?:gpu|mig-|i915|xe).*")
 
 
-_ON_BUS = re.compile(
+_ON_BUS = regex(
     r"feature\.node\.kubernetes\.io/pci-(?:(?:0300_|0302_)?10de|1200_1002)(?:_\w+)?\.present"
 )
 """Labels of Node Feature Discovery: an NVIDIA device, or an accelerator of AMD, on the PCI bus."""
