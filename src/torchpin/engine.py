@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from torchpin.catalog.drivers import Drivers, load_drivers
+from torchpin.catalog.drivers import load_drivers
 from torchpin.catalog.model import PLATFORMS, Build
 from torchpin.catalog.store import Catalog, load_catalog
 from torchpin.documents.base import Document
@@ -285,7 +285,7 @@ def judge_install(
     install: Install,
     targets: Iterable[Target],
     catalog: Catalog,
-    drivers: Drivers,
+    judge: SharedJudge,
     declared: bool,
     before: Mapping[str, Installed] | None = None,
 ) -> tuple[JudgedSet, ...]:
@@ -298,7 +298,6 @@ def judge_install(
         from torchpin.select.parts import without_installed
 
         sets = [without_installed(chosen, before) for chosen in sets]
-    judge = SharedJudge(drivers)
     return tuple(judge_set(chosen, catalog, judge, declared) for chosen in sets)
 
 
@@ -312,6 +311,7 @@ def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages,
     catalog = load_catalog(isolated=options.isolated)
     notes = (*notes, *catalog.notes)
     drivers = load_drivers()
+    judge = SharedJudge(drivers)
     ways: list[Way] = []
     seen: dict[str, Document] = {}
     for entry in entries(documents, options.client, used, reader):
@@ -321,9 +321,7 @@ def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages,
             Way(
                 entry.install,
                 project_of(entry.install.root),
-                judge_install(
-                    entry.install, entry.targets, catalog, drivers, declared, entry.before
-                ),
+                judge_install(entry.install, entry.targets, catalog, judge, declared, entry.before),
                 entry.bound,
                 settings.indexes,
                 entry.indexes,

@@ -107,11 +107,18 @@ class _Config:
         for key, value in pairs(matrix):
             names.append(key)
             lists.append([self.plain(one) for one in value.scalars()] or [()])
+        excluded = entry(given, "matrix", "exclude")
+        without = [
+            {key: text_in(value) for key, value in pairs(one)}
+            for one in (excluded.items if excluded is not None else ())
+        ]
         found: list[Values] = []
         for combination in product(*lists):
             if len(found) >= MOST_CELLS:
                 break
-            found.append({**plain, **dict(zip(names, combination, strict=True))})
+            cell = dict(zip(names, combination, strict=True))
+            if {key: text_of(word) for key, word in cell.items()} not in without:
+                found.append({**plain, **cell})
         return found
 
     def plain(self, node: Node) -> Word:

@@ -87,7 +87,8 @@ LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock")
 PART_KINDS = frozenset(form.kind for form in FORMS)
 LONE = frozenset(("setup.cfg", "setup.py", "script"))
 """Kinds that declare what a project does, each for itself: no project file beside them counts."""
-CHECKS = frozenset(("tox.ini", "tox.toml", "noxfile.py", "pre-commit"))
+CI = frozenset(("github-workflow", "gitlab-ci", "circleci", "azure-pipelines"))
+CHECKS = frozenset(("tox.ini", "tox.toml", "noxfile.py", "pre-commit", *CI))
 """Kinds of files whose parts are environments that only check a project."""
 KINDS = frozenset((REQUIREMENTS, "pyproject", "uv.toml", *LONE, *LOCKS, *PART_KINDS))
 _BY_NAME = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from torchpin.evidence import INFERRED, PUBLISHED
 from torchpin.named import NamedTuple
@@ -102,6 +103,7 @@ class Match(NamedTuple):
     source: str
 
 
+@lru_cache(maxsize=1024)
 def parse_code(text: str) -> Code | None:
     """Read ``90a``, ``sm_120``, ``compute_100f``; None for anything else."""
     match = re.fullmatch(r"(?:sm_|compute_)?(\d+)(\d)([af]?)", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchpin.catalog.drivers import Drivers
 from torchpin.catalog.model import FAMILY, Build
@@ -165,7 +165,7 @@ class Context:
 
     __slots__ = (
         *("_projects", "_served"),
-        *("catalog", "declared", "documents", "drivers", "fleet", "ways"),
+        *("catalog", "declared", "documents", "drivers", "fleet", "memo", "ways"),
     )
 
     def __init__(
@@ -185,6 +185,8 @@ class Context:
         """False if no fleet is declared: the targets are neutral, hardware is not judged."""
         self.catalog = catalog
         self.drivers = drivers
+        self.memo: dict[object, Any] = {}
+        """What a rule has worked out once for all ways, by a key of its own."""
         self._projects: dict[str, list[Way]] | None = None
         self._served: dict[int, frozenset[str]] = {}
 

@@ -16,6 +16,7 @@ from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 from torchpin.rules.context import Context, Way, base_name
 from torchpin.rules.model import INFO, WARNING, Because, Finding, Related
+from torchpin.rules.project_view import home_of, is_ci, together_with, told
 from torchpin.rules.registry import Rule
 
 _PLAIN = frozenset(
@@ -24,7 +25,7 @@ _PLAIN = frozenset(
         *("pdm", "pylock", "lock", "txt", "in", "pip", "toml", "base", "main", "prod"),
         *("production", "pipfile", "setup", "cfg", "py", "environment", "env", "conda", "yml"),
         *("yaml", "dockerfile", "containerfile", "tox", "ini", "noxfile", "pre", "commit"),
-        "config",
+        *("config", "makefile", "gnumakefile", "justfile", "install", "sh", "docker", "compose"),
     )
 )
 """Words of file names that say nothing about what a file is for."""
@@ -54,9 +55,10 @@ class Pins(NamedTuple):
 class FilesDisagree(Rule):
     """Two files of one project pin different versions of torch.
 
-    What it does: compares the exact pins of torch in all files of one folder that install a
-    project: the project file, its lock, requirements files, ``Pipfile``, ``environment.yml``,
-    ``setup.cfg``, Dockerfiles, scripts. Files and parts whose names speak of other hardware,
+    What it does: compares the exact pins of torch in all files that install a project: those of one
+    folder (the project file, its lock, requirements files, ``Pipfile``, ``environment.yml``,
+    ``setup.cfg``), and the Dockerfiles, compose files, Makefiles, scripts and CI files beside and
+    below it. Files and parts whose names speak of other hardware,
     systems or purposes (``requirements-gpu.txt``, ``requirements-dev.txt``) are compared with
     their like only, and a file that pins several versions itself (a matrix of tox) with none. A
     compiled file is compared with the file that its header names. Different labels of one version
@@ -78,7 +80,7 @@ class FilesDisagree(Rule):
 
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
         """Yield files that pin another torch than the first of their kind."""
-        ways = [one for one in context.ways if one.project == way.project]
+        ways = together_with(way, context)
         if way is not ways[0]:
             return
         groups: dict[tuple[str, frozenset[str], frozenset[str]], list[Pins]] = {}
@@ -86,16 +88,20 @@ class FilesDisagree(Rule):
             name = pins.way.install.name if pins.way is not None and pins.way.part else None
             bound = pins.way.bound if pins.way is not None else frozenset()
             path = pins.document.path
-            key = (os.path.dirname(path), purpose_of(path, name or ""), bound)
+            purpose = purpose_of(path, name or "", ci=is_ci(pins.kind))
+            key = (home_of(path, pins.kind, context), purpose, bound)
             groups.setdefault(key, []).append(pins)
-        told: set[tuple[str, Span]] = set()
+        done: set[tuple[str, Span]] = set()
         for finding in self.compiled(ways, context):
-            told.add((finding.path, finding.span))
+            done.add((finding.path, finding.span))
             yield finding
         for some in groups.values():
             known = [one for one in some if one.versions and not several(one, some)]
+            jobs = [one for one in known if is_ci(one.kind)]
+            if any(not agree(one, jobs[0]) for one in jobs):  # a matrix over several files
+                known = [one for one in known if not is_ci(one.kind)]
             for finding in self.compare(known):
-                if (finding.path, finding.span) not in told:
+                if (finding.path, finding.span) not in done:
                     yield finding
 
     def compare(self, known: list[Pins]) -> Iterator[Finding]:
@@ -126,20 +132,32 @@ class FilesDisagree(Rule):
             f"{base_name(base.document.path)}",
             severity=INFO if {base.kind, other.kind} & CHECKS else None,
             package="torch",
-            because=(Because("both files pin it exactly", PUBLISHED, "the files"),),
+            because=(
+                Because("both files pin it exactly", PUBLISHED, "the files"),
+                *(
+                    Because(text, PUBLISHED, "the files")
+                    for text in (
+                        told(base.document, base.text, place, base.way),
+                        told(other.document, version, span, other.way),
+                    )
+                    if text
+                ),
+            ),
             related=(Related(base.document.path, line, "the other pin"),),
         )
 
     def compiled(self, ways: list[Way], context: Context) -> Iterator[Finding]:
         """Yield compiled files that pin another torch than the file they were made from."""
-        by_path = {os.path.realpath(one.path): one for one in context.documents}
         for one in ways:
             document = one.install.root
             header = header_of(document) if document.kind == "requirements" else None
-            for name in header.inputs if header is not None else ():
+            if header is None or not header.inputs:
+                continue
+            by_path = documents_of(context)
+            for name in header.inputs:
                 folder = os.path.dirname(document.path)
                 source = by_path.get(os.path.realpath(os.path.join(folder, name)))
-                if source is None or source is document or header is None:
+                if source is None or source is document:
                     continue
                 base = Pins(None, source, source.kind, pins_of(source))
                 other = Pins(one, document, document.kind, pins_of(document))
@@ -147,6 +165,14 @@ class FilesDisagree(Rule):
                     finding = self.differs(base, other)
                     text = f"{finding.message}, which it was made from: run `{header.command}`"
                     yield finding._replace(message=text)
+
+
+def documents_of(context: Context) -> dict[str, Document]:
+    """Return the documents of a run by their real paths."""
+    if "by path" not in context.memo:
+        context.memo["by path"] = {os.path.realpath(one.path): one for one in context.documents}
+    found: dict[str, Document] = context.memo["by path"]
+    return found
 
 
 def pins_in(ways: list[Way], context: Context) -> Iterator[Pins]:
@@ -191,8 +217,22 @@ def several(pins: Pins, others: Iterable[Pins]) -> bool:
 
 
 def agree(one: Pins, other: Pins) -> bool:
-    """True if some pin of the one allows what some pin of the other names."""
+    """True if some pin of the one allows what some pin of the other names.
+
+    A hosted CI runner has no GPU: the label of what it installs may be another one.
+    """
+    if on_runner(one) or on_runner(other):
+        return any(
+            same(first.partition("+")[0], second.partition("+")[0])
+            for first in one.versions
+            for second in other.versions
+        )
     return any(same(first, second) for first in one.versions for second in other.versions)
+
+
+def on_runner(pins: Pins) -> bool:
+    """True for what a hosted CI runner installs."""
+    return pins.way is not None and pins.way.part is not None and pins.way.part.runner is not None
 
 
 def same(one: str, other: str) -> bool:
@@ -204,8 +244,14 @@ def same(one: str, other: str) -> bool:
     return public == other_public and (not label or not other_label or label == other_label)
 
 
-def purpose_of(path: str, part: str = "") -> frozenset[str]:
-    """Return the words of the names of a file and its part that say what it is for: ``{"gpu"}``."""
+def purpose_of(path: str, part: str = "", *, ci: bool = False) -> frozenset[str]:
+    """Return the words of the names of a file and its part that say what it is for: ``{"gpu"}``.
+
+    CI files (``ci``) have names of all kinds: only those words count that name hardware or the
+    like.
+    """
+    if ci:
+        return frozenset(_PURPOSE.findall(f"{base_name(path)} {part}".lower()))
     words = re.split(r"[^a-z0-9]+", base_name(path).lower())
     return (frozenset(words) - _PLAIN - {""}) | frozenset(_PURPOSE.findall(part.lower()))
 

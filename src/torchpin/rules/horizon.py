@@ -60,6 +60,14 @@ class LastRelease(Rule):
 
     def _last(self, target: Target, context: Context) -> tuple[Build | None, Reason | None]:
         """Return the last build that runs and why the newest does not; None where not proved."""
+        key = (self.code, target)
+        if key not in context.memo:
+            context.memo[key] = self._found(target, context)
+        found: tuple[Build | None, Reason | None] = context.memo[key]
+        return found
+
+    @staticmethod
+    def _found(target: Target, context: Context) -> tuple[Build | None, Reason | None]:
         from torchpin.resolve.horizon import horizon
 
         seen = horizon(target, context.catalog)
