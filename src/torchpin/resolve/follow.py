@@ -111,7 +111,8 @@ class _Follower:
                     return Followed(self.package, version, builds, moved, lines)
         shown = ", ".join(build.title for _, build in self.hosts[:1])
         text = f"no {self.package} is known that runs beside {shown}"
-        first = self._reason(natural) if natural is not None else None
+        best = next((v for v in self._order(natural) if v != natural), natural)
+        first = self._reason(best) if best is not None else None
         if first is not None:
             text += f": {first.text}"
         line = (text, first.evidence if first is not None else INFERRED, "")

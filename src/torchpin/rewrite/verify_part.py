@@ -8,6 +8,7 @@ from torchpin.catalog.model import WATCHED
 from torchpin.documents.base import Document, Edit, apply_edits
 from torchpin.documents.parts import Part
 from torchpin.errors import RewriteError
+from torchpin.resolve.follow import FOLLOWERS
 from torchpin.rewrite.commands import reread
 
 
@@ -57,7 +58,8 @@ def asked_of_others(part: Part) -> tuple[Any, ...]:
         [
             (one.name, one.specifier, one.marker, one.scope, one.url, one.extras, one.editable)
             for one in document.declarations
-            if one.name not in WATCHED and not one.name.startswith(("nvidia-", "cuda-"))
+            if one.name not in (*WATCHED, *FOLLOWERS)
+            and not one.name.startswith(("nvidia-", "cuda-"))
         ],
         sorted(
             one.name

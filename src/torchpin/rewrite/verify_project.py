@@ -9,6 +9,7 @@ from torchpin.documents.base import Document, Edit, apply_edits
 from torchpin.documents.pyproject import read_pyproject
 from torchpin.documents.toml_view import read_toml
 from torchpin.errors import RewriteError
+from torchpin.resolve.follow import FOLLOWERS
 
 TOUCHED = (
     ("dependencies",),
@@ -80,7 +81,7 @@ def asked_of_others(document: Document) -> list[tuple[str, ...]]:
     return [
         (one.name, one.specifier, one.marker or "", one.scope, one.url or "", *one.extras)
         for one in document.declarations
-        if one.name not in WATCHED and not one.name.startswith(("nvidia-", "cuda-"))
+        if one.name not in (*WATCHED, *FOLLOWERS) and not one.name.startswith(("nvidia-", "cuda-"))
     ]
 
 
