@@ -3,14 +3,16 @@
 The records feed the stub index of ``tests/clients``. They are read from the real index with
 pip's own session and lazy wheel reader, wheel by wheel, and never from torchpin's catalog.
 
-Usage: ``python tools/record_metadata.py [OUT.json]`` (needs the package index; some minutes).
+Usage: ``python tools/record_metadata.py [--only NAME …] [OUT.json]`` (needs the package index; some
+minutes; ``--only`` reads these packages anew and keeps the records of all others).
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
-import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -23,13 +25,15 @@ from packaging.version import Version
 FAMILY = {"torch": "1.8.0", "torchvision": "0.9.0", "torchaudio": "0.8.0"}
 """Package → first release to record (those of torch 1.8)."""
 COMPANIONS = ("torchvision", "torchaudio")
+FOLLOWERS = {"torchcodec": 20, "torchao": 8, "xformers": 12, "bitsandbytes": 15}
 OTHERS = {"triton": 40, "numpy": 3, "requests": 3, "markupsafe": 2, "jinja2": 2, "packaging": 3}
+OTHERS |= FOLLOWERS
 """Package → how many of its newest final releases to record, beside the last of each floor."""
 FLOORS = (">=3.10", ">=3.11")
 """Values of Requires-Python whose last release is recorded too."""
 KEPT = re.compile(r"torch|triton|nvidia-|cuda-|numpy$|jinja2$|markupsafe$")
 """Names of requirements that matter to the stub; all others are dropped from ``requires``."""
-PYTHONS = re.compile(r"cp3(8|9|1\d)t?$|py3$|py2$")
+PYTHONS = re.compile(r"cp3(8|9|1\d)t?$|py39?$|py2$")
 PLATFORM = re.compile(r"linux.*(x86_64|aarch64)$|win_amd64$|win_arm64$|macosx|any$")
 JSON = "application/vnd.pypi.simple.v1+json"
 LEAST = {"torch": 35, "torchvision": 35, "torchaudio": 28}
@@ -80,7 +84,9 @@ def wanted(name: str, files: list[dict[str, Any]]) -> list[dict[str, Any]]:
             continue
         found.append({**file, "version": version})
     if name in OTHERS:
-        found = [f for f in found if not re.search(r"-(cp3[89]|pp\d+)-|musllinux", f["filename"])]
+        found = [
+            f for f in found if not re.search(r"-(cp3[89]|pp\d+)-(?!abi3)|musllinux", f["filename"])
+        ]
         finals = {f["version"]: f.get("requires-python") for f in found}
         order = sorted(v for v in finals if not v.is_prerelease)
         newest_for = {finals[version]: version for version in order if finals[version] in FLOORS}
@@ -126,11 +132,17 @@ def read_metadata(session: Any, name: str, file: dict[str, Any]) -> dict[str, An
     }
 
 
-def main(out: Path) -> None:
+def main(out: Path, only: Sequence[str] = ()) -> None:
     session = pip_module("network.session").PipSession(retries=3)
     base = index_url().rstrip("/")
     records: list[tuple[Any, ...]] = []
-    for name in (*FAMILY, *OTHERS):
+    if only:
+        for record in json.loads(out.read_text("utf-8")):
+            if record["package"] not in only:
+                file = record.get("file") or record["metadata"]
+                version = parse_wheel_filename(file)[1]
+                records.append((record["package"], version, "metadata" in record, file, record))
+    for name in only or (*FAMILY, *OTHERS):
         page = session.get(f"{base}/{name}/", headers={"Accept": JSON}, timeout=60)
         page.raise_for_status()
         files = wanted(name, page.json()["files"])
@@ -159,5 +171,9 @@ def main(out: Path) -> None:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
     default = Path(__file__).parent.parent / "tests/clients/facts/pypi.json"
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else default)
+    parser.add_argument("out", nargs="?", type=Path, default=default)
+    parser.add_argument("--only", nargs="+", default=())
+    args = parser.parse_args()
+    main(args.out, args.only)

@@ -28,6 +28,8 @@ from torchpin.catalog.store import load_catalog
 from torchpin.fleet.model import Target
 
 ROOT = "requirements.txt"
+SERVED = (*FAMILY, "torchcodec", "torchao", "xformers", "bitsandbytes")
+"""Packages with the wheels that they really have; all others fit everywhere and need nothing."""
 _PYTORCH = re.compile(r"https?://download(-r2)?\.pytorch\.org(?=/whl)")
 _PYPI = re.compile(r"https?://(?:[a-z0-9-]+\.)*pypi\.[a-z]+/simple")
 _counter = itertools.count(1)
@@ -77,7 +79,7 @@ def wheels_of(build: Build) -> list[Wheel]:
 
 def catalog_wheels() -> list[Wheel]:
     """Return the recorded wheels and those that only the shipped catalog knows."""
-    wheels = [w for w in load(True) if w.package in FAMILY]
+    wheels = [w for w in load(True) if w.package in SERVED]
 
     def key(wheel: Wheel) -> tuple[str, ...]:
         *_, python, abi, place = wheel.filename.removesuffix(".whl").split("-")
@@ -88,7 +90,7 @@ def catalog_wheels() -> list[Wheel]:
 
     seen = {key(wheel) for wheel in wheels}
     catalog = load_catalog()
-    for name in FAMILY:
+    for name in SERVED:
         for build in catalog.builds(name):
             wheels += [wheel for wheel in wheels_of(build) if key(wheel) not in seen]
     return wheels
@@ -117,7 +119,7 @@ def plain_wheel(name: str, version: str = "1.0") -> Wheel:
 
 
 def others_in(texts: Mapping[str, str]) -> list[Wheel]:
-    """Return a plain wheel for every package outside the family that the files ask for."""
+    """Return a plain wheel for every package outside ``SERVED`` that the files ask for."""
     out = []
     for line in itertools.chain.from_iterable(text.splitlines() for text in texts.values()):
         text = re.split(r"\s#|\s--hash|\s*\\$", line)[0].strip()
@@ -126,7 +128,7 @@ def others_in(texts: Mapping[str, str]) -> list[Wheel]:
         except InvalidRequirement:
             continue
         name = canonicalize_name(requirement.name)
-        if name in FAMILY or requirement.url:
+        if name in SERVED or requirement.url:
             continue
         wanted = [
             s.version.removesuffix(".*") for s in requirement.specifier if s.operator[0] != "<"
@@ -191,11 +193,11 @@ def assert_installs(
 ) -> None:
     """Assert that the real client resolves the files to exactly ``expected``.
 
-    ``expected`` maps each family package that is installed to its version with its label; other
-    packages of the files must resolve too, to whatever version.
+    ``expected`` maps each family package that is installed, and any other of ``SERVED``, to its
+    version with its label; other packages of the files must resolve too, to whatever version.
     """
     result = install(files, target, client, root)
-    said = {name: p.version for name, p in result.packages.items() if name in FAMILY}
+    said = {name: p.version for name, p in result.packages.items() if name in (*FAMILY, *expected)}
     where = where_of(target)
     assert result.ok, f"{client} on {where} stops:\n{result.log}\n{files}"
     assert said == dict(expected), f"{client} on {where} installs {said}\n{files}"
