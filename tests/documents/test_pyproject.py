@@ -464,3 +464,22 @@ def test_forms_that_hatch_and_pdm_take_are_no_problem() -> None:
 def test_a_wrong_uv_toml_stops_uv() -> None:
     document = read_uv_toml("uv.toml", b"index-url = ['https://a.example']\npip = 1\n")
     assert [problem.code for problem in document.problems] == ["shape", "shape"]
+
+
+@pytest.mark.parametrize(
+    ("indexes", "told"),
+    [
+        ('[[tool.uv.index]]\nurl = "https://a.example/"\nexplicit = true\n', "needs a name"),
+        ('[[tool.uv.index]]\nname = "a b"\nurl = "https://a.example/"\n', "is made of letters"),
+        ('[[tool.uv.index]]\nname = "a"\nurl = "https://a.example/"\n' * 2, "two indexes"),
+        (
+            '[[tool.uv.index]]\nname = "a"\nurl = "https://a.example/"\ndefault = true\n'
+            '[[tool.uv.index]]\nname = "b"\nurl = "https://b.example/"\ndefault = true\n',
+            "another index with default",
+        ),
+        ('[[tool.uv.index]]\nname = "a.b-c_1"\nurl = "https://a.example/"\n', ""),
+    ],
+)
+def test_indexes_that_uv_refuses(indexes: str, told: str) -> None:
+    found = read_pyproject("pyproject.toml", indexes.encode())
+    assert [told in one.message for one in found.problems] == ([True] if told else [])

@@ -43,3 +43,12 @@ def test_the_table_becomes_two_entries(newline: str) -> None:
 def test_what_would_be_lost_is_not_touched(table: str) -> None:
     with pytest.raises(ShapeError):
         split(HEAD + table + TAIL)
+
+
+@pytest.mark.parametrize("keys", ['version = "^2.11", ', ""])
+def test_an_entry_with_a_source_is_split_too(keys: str) -> None:
+    text = HEAD + f'torch = {{ {keys}source = "pytorch-cu128" }}\n'
+    rest = f"{{ {keys}markers = \"sys_platform != 'linux'\" }}"
+    assert split(text) == HEAD + (
+        f'torch = [\n    {{ {keys}source = "cu126", markers = "{LINUX}" }},\n    {rest},\n]\n'
+    )

@@ -234,3 +234,35 @@ def test_what_no_fix_may_change(before: str, after: str) -> None:
     edit = Edit(Span(at, at + len(before)), after)
     with pytest.raises(RewriteError):
         check_project_edit(document, text.replace(before, after, 1), (edit,))
+
+
+def test_an_explicit_index_gets_a_name(tmp_path: Path) -> None:
+    """uv refuses an explicit index without one."""
+    text = project(f'[[tool.uv.index]]\nurl = "{CHANNELS}/cu128"\n', '"torch", "numpy"')
+    data, left = fixed(tmp_path, text)
+    assert left == []
+    (index,) = tomllib.loads(data.decode())["tool"]["uv"]["index"]
+    assert index == {"name": "pytorch-cu126", "url": f"{CHANNELS}/cu126", "explicit": True}
+    assert sources(data)["torch"]["index"] == "pytorch-cu126"
+
+
+def test_a_list_of_sources_keeps_its_layout_and_comments(tmp_path: Path) -> None:
+    listed = (
+        "torch = [\n"
+        "  # what CI installs\n"
+        '  { index = "cpu", extra = "cpu" },   # small\n'
+        '  { index = "cu128", extra = "gpu" }\n'
+        "]\n"
+    )
+    indexes = "".join(
+        f'[[tool.uv.index]]\nname = "{name}"\nurl = "{CHANNELS}/{name}"\nexplicit = true\n'
+        for name in ("cpu", "cu128")
+    )
+    uv = (
+        '[project.optional-dependencies]\ncpu = ["torch==2.11.0"]\ngpu = ["torch==2.11.0"]\n'
+        '[tool.uv]\nconflicts = [[{ extra = "cpu" }, { extra = "gpu" }]]\n'
+        f"[tool.uv.sources]\n{listed}{indexes}"
+    )
+    data, _ = fixed(tmp_path, project(uv, ""))
+    added = '  { index = "pytorch-cu126", extra = "cu126" },\n]\n'
+    assert listed.replace('"gpu" }\n]\n', f'"gpu" }},\n{added}') in data.decode()

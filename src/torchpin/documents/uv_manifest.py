@@ -5,6 +5,8 @@ Source: uv's reference of settings and its pages on indexes, dependencies and wo
 
 from __future__ import annotations
 
+import re
+
 from torchpin.documents.base import Span
 from torchpin.documents.manifest import Manifest
 from torchpin.documents.project import ConflictItem, ConflictSet, ProjectIndex, Source
@@ -144,6 +146,19 @@ def table_span(manifest: Manifest, view: View) -> Span:
     return Span(start, manifest.line_span(Span(start, end)).end)
 
 
+def _check_index(manifest: Manifest, index: ProjectIndex, others: list[ProjectIndex]) -> None:
+    """Note what uv (0.13.9) refuses of an index, beside the ``others`` before it."""
+    place = index.name_span or index.url_span
+    if index.name is not None and not re.fullmatch(r"[A-Za-z0-9_.-]+", index.name):
+        manifest.problem("the name of an index is made of letters, digits, -, _ and .", place)
+    elif index.name is not None and any(one.name == index.name for one in others):
+        manifest.problem(f"there are two indexes of the name {index.name}", place)
+    if index.explicit and index.name is None:
+        manifest.problem("an explicit index needs a name", place)
+    if index.default and any(one.default for one in others):
+        manifest.problem("there is another index with default = true", place)
+
+
 def _indexes(manifest: Manifest, table: View, scope: str) -> list[ProjectIndex]:
     """Return the indexes of ``[tool.uv]`` or ``[tool.uv.pip]`` in uv's order of priority:
     named ones, extra ones, the default one, link pages."""
@@ -178,6 +193,7 @@ def _indexes(manifest: Manifest, table: View, scope: str) -> list[ProjectIndex]:
             explicit_span=explicit.span if explicit else None,
             scope=scope,
         )
+        _check_index(manifest, index, [*named, *default])
         (default if is_default else named).append(index)
     since = len(manifest.problems)
     for key, option, found in (

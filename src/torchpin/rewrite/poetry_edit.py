@@ -173,14 +173,18 @@ def set_one(toml: TomlText, path: tuple[str, ...], node: Node, source: str, mark
     if "source" not in have and node.kind == "table":
         split_table(toml, path, node, source, marker)
         return
-    if "source" in have or node.kind != "inline" or node.inner is None:
+    if node.kind != "inline" or node.inner is None:
         raise ShapeError(f"{path[-1]} cannot be split into two entries")
-    inside = toml.text[node.inner.start : node.inner.end].strip().rstrip(",").rstrip()
-    if "\n" in inside or "#" in inside:
+    whole = toml.text[node.inner.start : node.inner.end]
+    if "\n" in whole or "#" in whole:
         raise ShapeError(f"{path[-1]} is written over several lines")
-    one = f"{{ {inside}, source = {text_of(source)}, markers = {text_of(marker)} }}"
-    rest = f"{{ {inside}, markers = {text_of(opposite(marker))} }}"
-    toml.apply([Edit(Span(node.start, node.end), two_entries(toml, one, rest))])
+    parts = [
+        f"{quoted(key)} = {toml.text[child.start : child.end]}"
+        for key, child in have.items()
+        if key != "source"
+    ]
+    inside = ", ".join(parts)
+    toml.apply([Edit(Span(node.start, node.end), split_in_two(toml, inside, source, marker))])
 
 
 def split_table(
@@ -213,10 +217,16 @@ def split_table(
     blank = re.compile(r"(?:[ \t]*\r?\n)?").match(toml.text, end)
     end = blank.end() if blank is not None else end
     toml.apply([Edit(Span(start, end), "")])
-    inside = ", ".join(parts)
-    one = f"{{ {inside}, source = {text_of(source)}, markers = {text_of(marker)} }}"
-    rest = f"{{ {inside}, markers = {text_of(opposite(marker))} }}"
-    toml.set_key(path[:-1], name, two_entries(toml, one, rest))
+    split = split_in_two(toml, ", ".join(parts), source, marker)
+    toml.set_key(path[:-1], name, split)
+
+
+def split_in_two(toml: TomlText, inside: str, source: str, marker: str) -> str:
+    """Return two entries with the same keys: with the source where the marker holds, without."""
+    inside = f"{inside}, " if inside else ""
+    one = f"{{ {inside}source = {text_of(source)}, markers = {text_of(marker)} }}"
+    rest = f"{{ {inside}markers = {text_of(opposite(marker))} }}"
+    return two_entries(toml, one, rest)
 
 
 def two_entries(toml: TomlText, one: str, rest: str) -> str:

@@ -58,10 +58,7 @@ def ensure_index(toml: TomlText, project: Project, channel: str, url: str = "") 
     have = index_of_channel(project, channel)
     if have is not None and have.name is not None:
         return have.name
-    taken = {one.name for one in project.indexes}
-    name = f"pytorch-{channel}".replace(".", "-")
-    while name in taken:
-        name += "-torchpin"
+    name = free_name(project, channel)
     node = toml.spans.find(*UV, "index")
     if node is not None and node.kind == "array":
         entry = f'{{ name = "{name}", url = {text_of(url)}, explicit = true }}'
@@ -69,6 +66,15 @@ def ensure_index(toml: TomlText, project: Project, channel: str, url: str = "") 
         return name
     entries = {"name": text_of(name), "url": text_of(url), "explicit": "true"}
     toml.append_table(entries, (*UV, "index"))
+    return name
+
+
+def free_name(project: Project, channel: str) -> str:
+    """Return a name for the index of a channel that no other index has."""
+    taken = {one.name for one in project.indexes}
+    name = f"pytorch-{channel}".replace(".", "-")
+    while name in taken:
+        name += "-torchpin"
     return name
 
 
@@ -88,6 +94,22 @@ def set_source(toml: TomlText, package: str, entries: Sequence[str]) -> None:
     written = (node.entries or {}) if node is not None else {}
     key = next((key for key in written if canonical(key) == package), package)
     toml.set_key(SOURCES, key, value)
+
+
+def extend_source(toml: TomlText, package: str, entries: Sequence[str], kept: int) -> None:
+    """Set the sources of a package, of which the first ``kept`` are those of the file.
+
+    A list that has no others is added to, so that its comments and its layout stay.
+    """
+    node = toml.spans.find(*SOURCES)
+    written = (node.entries or {}) if node is not None else {}
+    key = next((key for key in written if canonical(key) == package), package)
+    have = written.get(key)
+    if not kept or have is None or have.kind != "array" or len(have.items or ()) != kept:
+        set_source(toml, package, entries)
+        return
+    for entry in entries[kept:]:
+        toml.append_item((*SOURCES, key), entry)
 
 
 def point_source(toml: TomlText, source: Source, index: str, marker: str) -> None:
@@ -235,24 +257,28 @@ def scope_by_extra(toml: TomlText, source: Source) -> list[Edit]:
     return [Edit(Span(start, start + len("marker")), "extra"), Edit(span, match["name"])]
 
 
-def make_explicit(toml: TomlText, index: ProjectIndex) -> Edit:
-    """Return the edit that makes an index explicit.
+def make_explicit(toml: TomlText, index: ProjectIndex, name: str) -> list[Edit]:
+    """Return the edits that make an index explicit; it gets ``name`` if it has none.
 
     Raises:
         ShapeError: it is not a table of ``[[tool.uv.index]]``.
     """
-    if index.explicit_span is not None:
-        return Edit(index.explicit_span, "true")
     if index.tool != "uv":
         raise ShapeError("the index is a plain URL setting")
     text = toml.text
     quote_end = index.url_span.end + 1
     inside_braces = text[index.span.start] == "{"
-    addition = ", explicit = true" if inside_braces else f"{toml.newline}explicit = true"
+    between = ", " if inside_braces else toml.newline
     if not inside_braces:
         while quote_end < len(text) and text[quote_end] not in "\r\n":
             quote_end += 1
-    return Edit(index.url_span._replace(start=quote_end, end=quote_end), addition)
+    edits = [] if index.explicit_span is None else [Edit(index.explicit_span, "true")]
+    keys = [] if index.name else [f"name = {text_of(name)}"]
+    keys += ["explicit = true"] if index.explicit_span is None else []
+    if keys:
+        addition = "".join(f"{between}{key}" for key in keys)
+        edits.append(Edit(index.url_span._replace(start=quote_end, end=quote_end), addition))
+    return edits
 
 
 def add_conflicts(

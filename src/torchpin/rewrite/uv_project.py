@@ -116,8 +116,9 @@ class UvWriter:
                 self.document, self.project, index, plan.channel, rename=rename
             )
             edits += more
+            name = name or uv_edit.free_name(self.project, plan.channel)
             if not index.explicit:
-                edits.append(uv_edit.make_explicit(toml, index))
+                edits += uv_edit.make_explicit(toml, index, name)
         marker = self.marker_for(plan.channel)
         edits += [uv_edit.add_marker(toml, one, marker) for one in users if not one.marker]
         toml.apply(unique(edits))
@@ -151,7 +152,7 @@ class UvWriter:
         toml.apply(self.pin_edits(plan))
         for index in self.project.indexes:
             if index.tool == "uv" and uv_edit.channel_of(index) and not index.explicit:
-                toml.apply([uv_edit.make_explicit(toml, self.same_index(toml, index))])
+                self.explicit(toml, index)
         name = self.index_for(toml, plan.channel)
         self.route_to(toml, name, self.marker_for(plan.channel), dict(plan.versions)["torch"])
         return toml.text
@@ -240,6 +241,7 @@ class UvWriter:
                     continue
                 written = toml.text[source.span.start : source.span.end]
                 entries[source.package].append(written)
+        kept = {name: len(listed) for name, listed in entries.items()}
         marker = self.kept_marker()
         requirements = self.requirements(toml)
         if unseen:  # torch, which others ask for, is named: only then a source reaches it
@@ -261,7 +263,7 @@ class UvWriter:
             if package in tables:
                 uv_edit.add_tables(toml, package, tables[package])
             else:
-                uv_edit.set_source(toml, package, listed)
+                uv_edit.extend_source(toml, package, listed, kept[package])
         self.conflict_routed(toml)
         return toml.text
 
@@ -313,12 +315,21 @@ class UvWriter:
             if channel is not None and index.tool == "uv-url":
                 self.name_url(toml, index, channel)
                 continue
-            if index.tool != "uv" or channel is None or index.explicit or not index.name:
+            if index.tool != "uv" or channel is None or index.explicit:
                 continue
-            toml.apply([uv_edit.make_explicit(toml, self.same_index(toml, index))])
+            name = self.explicit(toml, index)
             if not any(uv_edit.sources_of(self.project, name) for name in ("torch", *self.names)):
-                self.route_to(toml, index.name, self.marker_for(channel), "2")
+                self.route_to(toml, name, self.marker_for(channel), "2")
         return toml.text
+
+    def explicit(self, toml: TomlText, index: ProjectIndex) -> str:
+        """Make an index explicit, and return its name: without one uv refuses it."""
+        have = self.same_index(toml, index)
+        name = have.name or uv_edit.free_name(
+            reread(self.document, toml), uv_edit.channel_of(index) or "index"
+        )
+        toml.apply(uv_edit.make_explicit(toml, have, name))
+        return name
 
     def name_url(self, toml: TomlText, index: ProjectIndex, channel: str) -> None:
         """Make a channel in ``extra-index-url`` an explicit index with sources.
