@@ -53,8 +53,8 @@ def parser() -> Parser:
     made.add_argument(
         "--relock",
         action="store_true",
-        help="let uv, Poetry or PDM make the locks of mended projects anew; if that fails,\n"
-        "nothing is changed (needs the network)",
+        help="let uv, Poetry, PDM or pipenv make the locks of mended projects anew; if that\n"
+        "fails, nothing is changed (needs the network)",
     )
     made.add_argument(
         "--statistics", action="store_true", help="print how often each rule still fires instead"
@@ -126,6 +126,14 @@ def stale_locks(result: FixResult) -> list[Relock]:
     }
     found: list[Relock] = []
     for document in result.report_after.documents:
+        if document.kind == "Pipfile.lock":
+            stale = any(
+                one.code == "TP503" and one.path == document.path
+                for one in result.report_after.findings
+            )
+            if stale or concerned & {document.path, document.path.removesuffix(".lock")}:
+                found.append(Relock(document.path, ("pipenv", "lock")))
+            continue
         if document.lock is None or document.lock.tool not in ("uv", "poetry", "pdm"):
             continue
         folder = os.path.dirname(os.path.abspath(document.path))

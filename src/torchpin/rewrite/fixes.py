@@ -250,6 +250,10 @@ def apply_fixes(
             from torchpin.rewrite.verify_part import check_part_edit
 
             check_part_edit(edits.document, text, edits.edits)
+        elif edits.document.kind == "Pipfile":
+            from torchpin.rewrite.pipfile_edit import check_pipfile_edit
+
+            check_pipfile_edit(edits.document, text, edits.edits)
         elif edits.document.kind == "requirements":
             check_requirements_edit(edits.document, text, edits.edits)
         else:

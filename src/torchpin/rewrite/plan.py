@@ -20,7 +20,7 @@ from torchpin.rewrite.request import (
 )
 from torchpin.rewrite.requirements import Draft, RefusedError, drafts, replacing_drafts
 from torchpin.rewrite.reread import holds
-from torchpin.rules.context import Context, Way
+from torchpin.rules.context import Context, Way, base_name
 from torchpin.rules.model import DISPLAY, SAFE, UNSAFE, Fix
 from torchpin.select.model import Placed
 
@@ -174,11 +174,26 @@ def write_plan(
                     safety = UNSAFE
                 return Fix(safety, text, one.edits)
     except RefusedError as why:
+        if of_pipenv(way):
+            from torchpin.rewrite.pipfile_edit import pipfile_fix
+
+            safety = safety_of(way, context, plan, codes, softened=softened)
+            if other is not None or (plan.moved and not stopped(way)):
+                safety = UNSAFE
+            try:
+                return pipfile_fix(way, context, plan, text, safety)
+            except RefusedError as none:
+                return Fix(DISPLAY, f"{text}; not written: {none}")
         return Fix(DISPLAY, f"{text}; not written: {why}")
     reason = "no edit of this file gives exactly these builds"
     if plan.unfit:
         reason = "; ".join(unfit_text(*one) for one in plan.unfit)
     return Fix(DISPLAY, f"{text}; not written: {reason}")
+
+
+def of_pipenv(way: Way) -> bool:
+    """True for the ways of a ``Pipfile`` and of its lock."""
+    return way.part is not None and base_name(way.install.root.path).startswith("Pipfile")
 
 
 def unfit_text(package: str, why: str) -> str:
