@@ -25,6 +25,7 @@ COMMANDS = {
     "inspect": "read a wheel or a library: its CUDA, its GPUs, does the fleet run it",
     "catalog": "look builds up (show torch 2.14.1), refresh, verify or diff them",
     "constraints": "hold pip or uv to what runs on the fleet",
+    "index": "a package index of what runs on the fleet: torchpin index build DIR",
     "pip": "run pip, held to what runs on a group: torchpin pip -- install torch",
     "uv": "run uv, held to what runs on a group: torchpin uv -- pip install torch",
 }
