@@ -1,7 +1,8 @@
 """How long a full-catalog resolve takes after import, beside a bare interpreter.
 
 Prints each case in milliseconds and as a ratio to ``python -c pass``; exits 1 if a case takes more
-than the budget of 20 ms. A fresh space is made for every run, so that nothing is remembered.
+CPU time than the budget of 20 ms. Nothing is remembered from run to run: each has a space of its
+own, and what the judge remembers is dropped before it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import resolvelib  # noqa: F401  (its import is not what is measured)
 from torchpin.catalog.store import load_catalog
 from torchpin.fleet.gpus import find_gpu
 from torchpin.fleet.model import NodeGroup, Python, Target
+from torchpin.judge import internals, kernels
 from torchpin.resolve.model import Origin, Request, Want
 from torchpin.resolve.solve import solve
 
@@ -50,6 +52,11 @@ CASES = {
     "down to the oldest that runs, K80 and A100": case(
         (("Tesla K80",), ("A100-SXM4-80GB",)), FAMILY, "newest"
     ),
+    "what follows torch": case(
+        (("Tesla V100",), ("B200",)),
+        ("torch==2.13.0", "xformers==0.0.33.post2", "torchcodec==0.7.0", "bitsandbytes==0.45.0"),
+        "nearest",
+    ),
     "split with explanation": case(
         (("Tesla V100",), ("B200",)), ("torch>=2.11", *FAMILY[1:]), "newest"
     ),
@@ -62,9 +69,11 @@ def best(request: Request) -> float:
     solve(request, catalog)
     times = []
     for _ in range(RUNS):
-        start = time.perf_counter()
+        kernels._kernel_match.cache_clear()
+        internals._products.cache_clear()
+        start = time.process_time()
         solve(request, catalog)
-        times.append((time.perf_counter() - start) * 1000)
+        times.append((time.process_time() - start) * 1000)
     return min(times)
 
 

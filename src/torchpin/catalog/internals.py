@@ -69,8 +69,13 @@ class Internals:
 
     def brings(self, build: Build) -> Brings | None:
         """Return what a torch build requires of triton and NVIDIA; None where it is not known."""
-        found = self._torch.get((build.version, build.platform, build.channel))
-        if found is None or build.package != "torch":
+        if build.package != "torch":
+            return None
+        return self._brings_of(build.version, build.platform, build.channel)
+
+    def _brings_of(self, version: str, platform: str, channel: str) -> Brings | None:
+        found = self._torch.get((version, platform, channel))
+        if found is None:
             return None
         at, evidence, source = found
         specifiers, versions = self._brings[at]
@@ -83,10 +88,16 @@ class Internals:
 
     def libraries(self, build: Build) -> tuple[Internal, ...]:
         """Return the libraries with device code that a torch build brings, as far as known."""
-        brought = self.brings(build)
+        if build.package != "torch":
+            return ()
+        return self.libraries_of(build.version, build.platform, build.channel)
+
+    def libraries_of(self, version: str, platform: str, channel: str) -> tuple[Internal, ...]:
+        """Return the same for the torch of a version, platform and channel."""
+        brought = self._brings_of(version, platform, channel)
         out: list[Internal] = []
-        for package, version in brought.versions if brought is not None else ():
-            found = self._wheels.get((package, version, build.platform))
+        for package, number in brought.versions if brought is not None else ():
+            found = self._wheels.get((package, number, platform))
             if found is None:
                 continue
             libraries, source = found
@@ -95,7 +106,7 @@ class Internals:
                 kernels = Kernels(
                     tuple(sass.split()), tuple(ptx.split()), (), MEASURED, self._sources[source]
                 )
-                out.append(Internal(package, version, name, kernels))
+                out.append(Internal(package, number, name, kernels))
         return tuple(out)
 
 

@@ -14,6 +14,8 @@ PLATFORMS = (
 )
 FAMILY = ("torch", "torchvision", "torchaudio")
 """The packages that a plan moves together."""
+FOLLOWERS = ("torchcodec", "torchao", "xformers", "bitsandbytes", "torchtext", "torchdata")
+"""The packages for which a plan chooses the version once torch is chosen."""
 WATCHED = (
     *FAMILY,
     "torchtext",

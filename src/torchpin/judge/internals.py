@@ -7,7 +7,10 @@ tensor cores, which begin with compute capability 8.0, so that older GPUs lose n
 
 from __future__ import annotations
 
-from torchpin.catalog.internals import Internal, load_internals
+from collections.abc import Sequence
+from functools import lru_cache
+
+from torchpin.catalog.internals import Internal, Internals, load_internals
 from torchpin.catalog.model import Build, Kernels
 from torchpin.evidence import INFERRED, weakest
 from torchpin.fleet.model import Gpu, NodeGroup
@@ -40,13 +43,8 @@ class Product(NamedTuple):
     """``cuDNN 9.10.2.21``"""
     use: str
     files: tuple[Internal, ...]
-
-    @property
-    def kernels(self) -> Kernels:
-        """Return what its files hold together."""
-        sass = {code for one in self.files for code in one.kernels.sass}
-        ptx = {code for one in self.files for code in one.kernels.ptx}
-        return self.files[0].kernels._replace(sass=_ascending(sass), ptx=_ascending(ptx))
+    kernels: Kernels
+    """What its files hold together."""
 
 
 def _ascending(codes: set[str]) -> tuple[str, ...]:
@@ -55,16 +53,34 @@ def _ascending(codes: set[str]) -> tuple[str, ...]:
 
 def products(build: Build) -> tuple[Product, ...]:
     """Return the libraries with device code that a torch build brings, in the order of PRODUCTS."""
+    if build.package != "torch":
+        return ()
+    return _products(load_internals(), build.version, build.platform, build.channel)
+
+
+@lru_cache(maxsize=512)
+def _products(
+    internals: Internals, version: str, platform: str, channel: str
+) -> tuple[Product, ...]:
     files: dict[str, list[Internal]] = {}
-    for one in load_internals().libraries(build):
+    for one in internals.libraries_of(version, platform, channel):
         match = _NAME.match(one.package)
         if match is not None and match[1] in PRODUCTS:
             files.setdefault(match[1], []).append(one)
     return tuple(
-        Product(key, f"{title} {files[key][0].version}", use, tuple(files[key]))
+        Product(
+            key, f"{title} {files[key][0].version}", use, tuple(files[key]), _together(files[key])
+        )
         for key, (title, use) in PRODUCTS.items()
         if key in files
     )
+
+
+def _together(files: Sequence[Internal]) -> Kernels:
+    """Return what the files of a library hold together."""
+    sass = {code for one in files for code in one.kernels.sass}
+    ptx = {code for one in files for code in one.kernels.ptx}
+    return files[0].kernels._replace(sass=_ascending(sass), ptx=_ascending(ptx))
 
 
 def judge_internals(

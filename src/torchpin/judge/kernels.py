@@ -203,6 +203,19 @@ def kernel_match(
     ``jetpack`` and ``cuda`` (of the wheel) matter for Orin only. ``unknown``: only code whose
     fate on the device is contested. The driver's part is ``judge.driver``'s.
     """
+    return _kernel_match(tuple(sass), tuple(ptx), capability, tegra, jetpack, cuda)
+
+
+@lru_cache(maxsize=2048)
+def _kernel_match(
+    sass: tuple[str, ...],
+    ptx: tuple[str, ...],
+    capability: Capability,
+    tegra: bool,
+    jetpack: str | None,
+    cuda: str | None,
+) -> Match:
+    """The same lists are judged again and again: for each Python, driver and version."""
     matches = [
         cubin_match(text, capability, tegra=tegra, jetpack=jetpack, cuda=cuda) for text in sass
     ]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from torchpin.resolve.because import Line
     from torchpin.resolve.solve import Aim, Found
 
-FOLLOWERS = ("torchcodec", "torchao", "xformers", "bitsandbytes", "torchtext", "torchdata")
-"""The packages that follow torch."""
 TEXT_LAST = "2.3."
 """The last torch that a torchtext was built for; its METADATA accept every later one."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from torchpin.catalog.model import FAMILY, Build
+from torchpin.catalog.model import FAMILY, FOLLOWERS, Build
 from torchpin.fleet.model import Target
 from torchpin.judge.words import name_gpu
 from torchpin.named import NamedTuple
 from torchpin.resolve.because import lines_of, split_line
 from torchpin.resolve.explain import Explainer
-from torchpin.resolve.follow import FOLLOWERS, brings, follow
+from torchpin.resolve.follow import brings, follow
 from torchpin.resolve.horizon import last_release
 from torchpin.resolve.model import Outcome, Plan, Request, Unserved, Want
 from torchpin.resolve.policy import (

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from torchpin.catalog.model import FAMILY
+from torchpin.catalog.model import FAMILY, FOLLOWERS
 from torchpin.documents.base import Document, Edit, Span
 from torchpin.documents.project import Project
 from torchpin.documents.pyproject import read_pyproject
 from torchpin.fleet.model import Target
 from torchpin.named import NamedTuple
-from torchpin.resolve.follow import FOLLOWERS
 from torchpin.resolve.model import Outcome, Plan, Request, Want
 from torchpin.resolve.solve import solve
 from torchpin.rewrite import uv_edit

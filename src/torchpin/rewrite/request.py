@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from torchpin.catalog.labels import kind_of_label
-from torchpin.catalog.model import FAMILY
+from torchpin.catalog.model import FAMILY, FOLLOWERS
 from torchpin.documents.base import Document, line_starts, position
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import PROOF
 from torchpin.fleet.model import Target
 from torchpin.named import NamedTuple
 from torchpin.patterns import regex
-from torchpin.resolve.follow import FOLLOWERS
 from torchpin.resolve.model import Origin, Outcome, Request, Want
 from torchpin.resolve.policy import allowed
 from torchpin.rules.context import Context, JudgedSet, Way

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from torchpin.catalog.model import Build
+from torchpin.catalog.model import FOLLOWERS, Build
 from torchpin.documents.base import Document, apply_edits
 from torchpin.documents.requirements import read_requirements
 from torchpin.errors import RewriteError
@@ -12,7 +12,6 @@ from torchpin.judge.alike import SharedJudge
 from torchpin.judge.companions import loaded
 from torchpin.judge.model import FAILS, UNKNOWN, Verdict
 from torchpin.judge.verdict import judge_companion
-from torchpin.resolve.follow import FOLLOWERS
 from torchpin.resolve.model import Plan
 from torchpin.rewrite.parts import part_of
 from torchpin.rewrite.requirements import Draft

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchpin.catalog.model import WATCHED
+from torchpin.catalog.model import FOLLOWERS, WATCHED
 from torchpin.documents.base import Document, Edit, apply_edits
 from torchpin.documents.parts import Part
 from torchpin.errors import RewriteError
-from torchpin.resolve.follow import FOLLOWERS
 from torchpin.rewrite.commands import reread
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchpin.catalog.model import WATCHED
+from torchpin.catalog.model import FOLLOWERS, WATCHED
 from torchpin.documents.base import Document, Edit, apply_edits
 from torchpin.documents.pyproject import read_pyproject
 from torchpin.documents.toml_view import read_toml
 from torchpin.errors import RewriteError
-from torchpin.resolve.follow import FOLLOWERS
 
 TOUCHED = (
     ("dependencies",),
