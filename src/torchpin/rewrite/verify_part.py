@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from torchpin.catalog.model import FOLLOWERS, WATCHED
@@ -9,6 +10,10 @@ from torchpin.documents.base import Document, Edit, apply_edits
 from torchpin.documents.parts import Part
 from torchpin.errors import RewriteError
 from torchpin.rewrite.commands import reread
+
+
+_BRANCH = re.compile(r"(?<=/)((?:if|ca))\d+")
+"""Branches are named by their places, which an edit before them moves."""
 
 
 def check_part_edit(before: Document, after_text: str, edits: tuple[Edit, ...]) -> Document:
@@ -52,7 +57,7 @@ def asked_of_others(part: Part) -> tuple[Any, ...]:
         part.platform,
         part.image.reference if part.image is not None else None,
         part.command,
-        part.environment,
+        _BRANCH.sub(r"\1", part.environment),
         part.upgrade,
         [
             (one.name, one.specifier, one.marker, one.scope, one.url, one.extras, one.editable)
