@@ -39,6 +39,37 @@ else:
         lambda s, a, b, c, d, e, f, g, h, i: _new(s, (a, b, c, d, e, f, g, h, i)),
         lambda s, a, b, c, d, e, f, g, h, i, j: _new(s, (a, b, c, d, e, f, g, h, i, j)),
         lambda s, a, b, c, d, e, f, g, h, i, j, k: _new(s, (a, b, c, d, e, f, g, h, i, j, k)),
+        lambda s, a, b, c, d, e, f, g, h, i, j, k, m: _new(s, (a, b, c, d, e, f, g, h, i, j, k, m)),
+        lambda s, a, b, c, d, e, f, g, h, i, j, k, m, n: _new(
+            s, (a, b, c, d, e, f, g, h, i, j, k, m, n)
+        ),
+        lambda s, a, b, c, d, e, f, g, h, i, j, k, m, n, p: _new(
+            s, (a, b, c, d, e, f, g, h, i, j, k, m, n, p)
+        ),
+        lambda s, a, b, c, d, e, f, g, h, i, j, k, m, n, p, q: _new(
+            s, (a, b, c, d, e, f, g, h, i, j, k, m, n, p, q)
+        ),
+        lambda s, a, b, c, d, e, f, g, h, i, j, k, m, n, p, q, r: _new(
+            s, (a, b, c, d, e, f, g, h, i, j, k, m, n, p, q, r)
+        ),
+        lambda s, a, b, c, d, e, f, g, h, i, j, k, m, n, p, q, r, t: _new(
+            s, (a, b, c, d, e, f, g, h, i, j, k, m, n, p, q, r, t)
+        ),
+        lambda s, a, b, c, d, e, f, g, h, i, j, k, m, n, p, q, r, t, u: _new(
+            s, (a, b, c, d, e, f, g, h, i, j, k, m, n, p, q, r, t, u)
+        ),
+        lambda s, a, b, c, d, e, f, g, h, i, j, k, m, n, p, q, r, t, u, v: _new(
+            s, (a, b, c, d, e, f, g, h, i, j, k, m, n, p, q, r, t, u, v)
+        ),
+        lambda s, a, b, c, d, e, f, g, h, i, j, k, m, n, p, q, r, t, u, v, w: _new(
+            s, (a, b, c, d, e, f, g, h, i, j, k, m, n, p, q, r, t, u, v, w)
+        ),
+        lambda s, a, b, c, d, e, f, g, h, i, j, k, m, n, p, q, r, t, u, v, w, x: _new(
+            s, (a, b, c, d, e, f, g, h, i, j, k, m, n, p, q, r, t, u, v, w, x)
+        ),
+        lambda s, a, b, c, d, e, f, g, h, i, j, k, m, n, p, q, r, t, u, v, w, x, y: _new(
+            s, (a, b, c, d, e, f, g, h, i, j, k, m, n, p, q, r, t, u, v, w, x, y)
+        ),
     ]
 
     def _constructor(count: int) -> FunctionType:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from torchpin.documents.parts import Part
     from torchpin.documents.project import Lock, Project
 
+IMAGE = "image"
+"""``Part.syntax`` of a base image itself: no command, what the image brings."""
+
 
 class Span(NamedTuple):
     """Half-open range of offsets ``[start, end)`` into ``Document.text``."""

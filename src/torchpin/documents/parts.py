@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from torchpin.documents import base
 from torchpin.documents.base import Document, Problem, Span
 from torchpin.documents.lines import Logical
 from torchpin.named import NamedTuple
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from torchpin.documents.atoms import Word
 
 
-IMAGE = "image"
+IMAGE = base.IMAGE
 """``Part.syntax`` of a base image itself: no command, what the image brings."""
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from torchpin.catalog.labels import cuda_of
 from torchpin.catalog.model import WATCHED
-from torchpin.documents.base import Edit, line_starts, position
-from torchpin.documents.parts import IMAGE, Part
+from torchpin.documents.base import IMAGE, Edit, line_starts, position
 from torchpin.evidence import INFERRED, PUBLISHED
 from torchpin.rules.context import Context, Judged, JudgedSet, Way
 from torchpin.rules.model import (
@@ -23,7 +23,10 @@ from torchpin.rules.model import (
     Related,
 )
 from torchpin.rules.registry import Rule
-from torchpin.select.parts import facts_of
+
+if TYPE_CHECKING:
+    from torchpin.catalog.images import ImageFacts
+    from torchpin.documents.parts import Part
 
 PIP_INSTALL = "https://pip.pypa.io/en/stable/cli/pip_install/#description"
 EXTENSIONS = "https://docs.pytorch.org/docs/stable/cpp_extension.html"
@@ -267,6 +270,13 @@ RULES = (ImageTorchReplaced, EarlierTorchReplaced, OtherToolkit, UnquotedSpecifi
 def on_hardware(finding: Finding) -> bool:
     """True if a finding rests on what the fleet says of its machines."""
     return finding.code.startswith("TP2") or finding.code in ("TP104", "TP303")
+
+
+def facts_of(part: Part) -> ImageFacts:
+    """Return what is known of a part's image; most runs see none, and do not import it."""
+    from torchpin.select import parts
+
+    return parts.facts_of(part)
 
 
 def of_image(finding: Finding, part: Part) -> Finding:

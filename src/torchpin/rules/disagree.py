@@ -6,10 +6,9 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from torchpin.documents.base import Document, Span, line_starts, position
+from torchpin.documents.base import IMAGE, Document, Span, line_starts, position
 from torchpin.documents.header import header_of
 from torchpin.documents.kinds import CHECKS
-from torchpin.documents.parts import IMAGE
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import PUBLISHED
 from torchpin.named import NamedTuple

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from torchpin.documents.base import Document
-from torchpin.documents.python_source import uses_of
 from torchpin.evidence import MEASURED
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import ERROR, INFO, WARNING, Because, Finding
@@ -33,6 +32,8 @@ class SourceRule(Rule):
         """Yield the calls of a Python file that the torch in use does not take."""
         if document.kind not in PYTHON:
             return
+        from torchpin.documents.python_source import uses_of
+
         uses = [use for use in uses_of(document.text) if use.kind == self.kind]
         if not uses:
             return
