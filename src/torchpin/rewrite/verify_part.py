@@ -11,7 +11,6 @@ from torchpin.documents.parts import Part
 from torchpin.errors import RewriteError
 from torchpin.rewrite.commands import reread
 
-
 _BRANCH = re.compile(r"(?<=/)((?:if|ca))\d+")
 """Branches are named by their places, which an edit before them moves."""
 
