@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchpin.cli.arguments import Arguments
 from torchpin.cli.common import fleet_of, options_of
 from torchpin.cli.parser import Parser, add_catalog, add_fleet
 from torchpin.cli.terminal import note
 from torchpin.errors import UsageError
+from torchpin.named import NamedTuple
 
 if TYPE_CHECKING:
     from torchpin.plugin.choice import Filter, Wheel

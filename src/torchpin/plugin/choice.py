@@ -10,7 +10,7 @@ for CUDA 12.6 does not load.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchpin.catalog.files import admits_python
 from torchpin.catalog.labels import kind_of_label
@@ -18,6 +18,7 @@ from torchpin.catalog.model import FAMILY, Build
 from torchpin.evidence import INFERRED
 from torchpin.fleet.model import Target
 from torchpin.judge.model import RUNS, RUNS_VIA_PTX, UNKNOWN
+from torchpin.named import NamedTuple
 
 if TYPE_CHECKING:
     from torchpin.catalog.drivers import Drivers

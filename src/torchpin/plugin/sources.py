@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import Build
 from torchpin.catalog.wheel_names import WheelName, read_name
 from torchpin.errors import UsageError
+from torchpin.named import NamedTuple
 from torchpin.plugin.choice import PACKAGES, Wheel, unknown_build
 from torchpin.plugin.plan import Places
 from torchpin.select.channels import index_kind, redact

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from torchpin.catalog.model import FOLLOWERS, WATCHED
 from torchpin.documents.base import Document, Edit, apply_edits
 from torchpin.documents.parts import Part
 from torchpin.errors import RewriteError
+from torchpin.patterns import regex
 from torchpin.rewrite.commands import reread
 
-_BRANCH = re.compile(r"(?<=/)((?:if|ca))\d+")
+_BRANCH = regex(r"(?<=/)((?:if|ca))\d+")
 """Branches are named by their places, which an edit before them moves."""
 
 
