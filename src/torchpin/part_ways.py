@@ -27,6 +27,8 @@ def part_entries(file: Document, client: str | None, fleet: Fleet, load: Load) -
     """Yield the ways in of a file: each of its parts, by the client and indexes of the groups."""
     if file.kind == "Pipfile" and os.path.isfile(f"{file.path}.lock"):
         return  # the lock installs
+    if file.kind == "pixi.toml" and os.path.isfile(f"{file.path.removesuffix('toml')}lock"):
+        return
     bound = bound_groups(fleet, file.path)
     private = dict(fleet.settings.indexes)
     groups: dict[tuple[str, tuple[str, ...]], list[Target]] = {}

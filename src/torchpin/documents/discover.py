@@ -207,7 +207,7 @@ def _matters(path: str, kind: str) -> bool:
         return _has_block(path)
     parts = kind in PART_KINDS
     try:
-        data = read_bytes(path, _LARGEST) if parts else read_bytes(path)
+        data = read_bytes(path, _LARGEST) if parts and kind != "pixi.lock" else read_bytes(path)
     except TorchpinError:
         return not parts  # to be told by who reads it
     if parts and b"\0" in data[:8192]:

@@ -57,6 +57,7 @@ FORMS: tuple[Form, ...] = (
     Form("Pipfile", "Pipfile", "pipfile:read_pipfile"),
     Form("Pipfile.lock", r"Pipfile\.lock", "pipfile_lock:read_pipfile_lock"),
     Form("pixi.toml", r"pixi\.toml", "pixi_toml:read_pixi_toml"),
+    Form("pixi.lock", r"pixi\.lock", "pixi_lock:read_pixi_lock"),
     Form("tox.toml", r"tox\.toml", "tox_toml:read_tox_toml"),
     Form("tox.ini", r"tox\.ini", "tox_ini:read_tox_ini"),
     Form("noxfile.py", r"noxfile\.py", "noxfile:read_noxfile"),

@@ -55,6 +55,8 @@ def drafts(way: Way, plan: Plan, catalog: Catalog) -> Iterator[Draft]:
     """
     if way.part is not None and way.part.syntax == "json":
         raise RefusedError("the owner of a lock writes it: change Pipfile, then run `pipenv lock`")
+    if way.part is not None and way.part.syntax == "lock":
+        raise RefusedError("the owner of a lock writes it: change pixi.toml, then run `pixi lock`")
     for index_edits, unnamed in index_drafts(way, plan):
         if not unnamed and not needs_pins(way):
             yield draft(index_edits, [], pinned=False)

@@ -42,6 +42,8 @@ class LastRelease(Rule):
             torch = judged_set.of("torch")
             if torch is None or not judged_set.target.group.gpus or torch.fails:
                 continue
+            if torch.selection.status == "skipped":
+                continue
             hardware = judged_set.target._replace(python=None)  # TP603 speaks of Python
             if hardware not in told:
                 told[hardware] = self._last(hardware, context)
