@@ -326,6 +326,32 @@ def test_what_cannot_be_told_is_not_held(place: Path, fakes: dict[str, str]) -> 
     assert "nothing is held" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "word", ["torch==2.99.0", "torch>=2.99", "torch==2.10.0a0+b4e4ee81d3.nv25.11"]
+)
+def test_what_is_newer_than_the_catalog_is_not_refused(
+    place: Path, fakes: dict[str, str], word: str
+) -> None:
+    done = torchpin("pip", "--", "install", word, cwd=place, env=fakes)
+    assert json.loads(done.stdout)["words"] == ["install", word]
+    assert "is not in the catalog of" in done.stderr
+
+
+def test_a_version_that_never_was_is_refused(place: Path, fakes: dict[str, str]) -> None:
+    done = torchpin("pip", "--", "install", "torch==2.14.7", cwd=place, env=fakes)
+    assert done.returncode == 1
+    assert "no published version" in done.stderr
+
+
+def test_the_backend_of_uv_binds(place: Path, fakes: dict[str, str]) -> None:
+    words = ["pip", "install", "torch", "--torch-backend", "cu126"]
+    found = called("uv", "--", *words, cwd=place, env=fakes)
+    assert "torch==2.14.1+cu126" in pinned(found)
+    assert "-f" not in found["words"]
+    words[-1] = "cu130"
+    assert torchpin("uv", "--", *words, cwd=place, env=fakes).returncode == 1
+
+
 def test_several_groups_need_a_name(place: Path, fakes: dict[str, str]) -> None:
     (place / "torchpin.toml").write_text(TWO)
     done = torchpin("pip", "--", "install", "torch", cwd=place, env=fakes)

@@ -135,7 +135,7 @@ def steered(args: Arguments, call: Call, program: str) -> Sequence[str] | None:
     plan = steering.plan
     if plan is None or (call.action == ("add",) and not asked.named):
         return call.words
-    added = command.added_of(plan, Places(fleet.settings.indexes, args.mirror), read.install)
+    added = command.added_of(plan, Places(fleet.settings.indexes, args.mirror), read)
     if not args.quiet:
         said(call, plan, fleet, added.named)
     text = "\n".join([*forms.header(plan, catalog.date), *forms.pins(plan), ""])

@@ -15,6 +15,7 @@ from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document
 from torchpin.documents.pins import exact_version
+from torchpin.evidence import PROOF
 from torchpin.fleet.model import Fleet, Target
 from torchpin.named import NamedTuple
 from torchpin.resolve.model import Outcome, Plan, Request, Want
@@ -261,9 +262,39 @@ def steer(asked: Asked, catalog: Catalog, installed: Mapping[str, str]) -> Steer
         return Steering(outcome)
     if not asked.named:
         return Steering(None)  # it may not bring torch at all
+    newer = unheard_of(request, catalog)
+    if newer:
+        return Steering(None, f"{newer} is not in the catalog of {catalog.date}: nothing is held")
+    if not proved(outcome):
+        return Steering(None, "whether what is asked for runs is not known: nothing is held")
     instead = whole_family(softened(request), catalog)
     one = instead.plans[0] if len(instead.plans) == 1 and not instead.unserved else None
     return Steering(outcome, instead=one)
+
+
+def unheard_of(request: Request, catalog: Catalog) -> str:
+    """Return the first want that only a release after the catalog can meet; ``""``: none."""
+    from torchpin.resolve.policy import allowed, specifier_of
+
+    for want in request.wants:
+        pin = exact_version(want.specifier)
+        if pin is not None:
+            if catalog.existence(want.package, pin[0]).exists is None:
+                return f"{want.package} {pin[0]}"
+        elif (
+            want.specifier
+            and not allowed((want,), want.package, catalog.versions(want.package))
+            and specifier_of(want).contains("9999")
+        ):
+            return f"{want.package}{want.specifier}"
+    return ""
+
+
+def proved(outcome: Outcome) -> bool:
+    """Tell whether all reasons against a request are more than guesses."""
+    return bool(outcome.explanation) and all(
+        conflict.evidence in PROOF for conflict in outcome.explanation
+    )
 
 
 def softened(request: Request) -> Request:
@@ -314,11 +345,14 @@ class Added(NamedTuple):
     """For ``uv add``: every channel as ``NAME=URL``."""
 
 
-def added_of(plan: Plan, places: Places, install: Install) -> Added:
+def added_of(plan: Plan, places: Places, read: Read) -> Added:
     """Return what an install needs besides the indexes that it names itself."""
     from torchpin.plugin import forms
 
-    there = {index.kind.channel for index in install.indexes if index.kind.kind == "channel"}
+    install = read.install
+    there = {read.backend} | {
+        index.kind.channel for index in install.indexes if index.kind.kind == "channel"
+    }
     urls = {places.of(channel) for channel in forms.channels(plan) if channel in there}
     return Added(
         tuple(
