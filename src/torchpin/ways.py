@@ -136,12 +136,13 @@ def project_entries(
     ):
         return
     client = client or ("uv" if lead is not root else None)
-    settings = uv_settings(lead, client, load)
+    own = "uv" if is_uv(lead, lock) else None
+    settings = uv_settings(lead, client or own, load)
     named = bound_groups(fleet, root.path)
     private = dict(fleet.settings.indexes)
     by_client: dict[tuple[str | None, tuple[str, ...]], list[Target]] = {}
     for target in targets_of(fleet, root.path):
-        key = (client or target.group.client, target.group.indexes)
+        key = (client or target.group.client or own, target.group.indexes)
         by_client.setdefault(key, []).append(target)
     for (name, indexes), targets in by_client.items():
         installs = project_installs(
@@ -158,6 +159,17 @@ def project_entries(
             if install.settings is not None and install.settings.kind == "uv.toml":
                 documents = (*documents, install.settings)
             yield Entry(install, some, bound | named, indexes, documents)
+
+
+def is_uv(root: Document, lock: Document | None) -> bool:
+    """True if a lock of uv or a ``uv.toml`` says that a project of no tool's is uv's."""
+    if root.project is None or root.project.tool not in ("pip", "hatch", "uv"):
+        return False
+    if lock is not None and lock.lock is not None:
+        return lock.lock.tool == "uv"
+    return root.kind == "pyproject" and os.path.isfile(
+        os.path.join(os.path.dirname(root.path), "uv.toml")
+    )
 
 
 def workspace_of(root: Document, load: Load) -> tuple[tuple[Document, ...], Document]:

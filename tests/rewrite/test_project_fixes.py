@@ -16,6 +16,9 @@ from tools.record_golden import findings, torchpin  # noqa: E402
 from torchpin.documents.pyproject import read_pyproject  # noqa: E402
 from torchpin.documents.toml_view import read_toml  # noqa: E402
 from torchpin.errors import RewriteError  # noqa: E402
+from torchpin.rewrite.toml_edit import ShapeError  # noqa: E402
+from torchpin.rewrite.uv_project import UvWriter  # noqa: E402
+from torchpin.rewrite.uv_references import own_sources  # noqa: E402
 from torchpin.rewrite.verify_project import check_project_edit  # noqa: E402
 
 tomllib: Any = __import__("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -266,3 +269,44 @@ def test_a_list_of_sources_keeps_its_layout_and_comments(tmp_path: Path) -> None
     data, _ = fixed(tmp_path, project(uv, ""))
     added = '  { index = "pytorch-cu126", extra = "cu126" },\n]\n'
     assert listed.replace('"gpu" }\n]\n', f'"gpu" }},\n{added}') in data.decode()
+
+
+REFERENCE = """[project.optional-dependencies]
+cpu = ["torch==2.11.0"]
+cu126 = ["torch==2.11.0", "torchvision==0.26.0"]
+all = [
+  "app[cu126]",
+  "numpy",  # last
+]
+[tool.uv]
+conflicts = [[{ extra = "cpu" }, { extra = "cu126" }]]
+[tool.uv.sources]
+torch = [
+  { index = "cpu", extra = "cpu" },  # CI
+  { index = "cu126", extra = "cu126" },
+]
+torchvision = { index = "cu126", extra = "cu126" }
+""" + "".join(
+    f'[[tool.uv.index]]\nname = "{name}"\nurl = "{CHANNELS}/{name}"\nexplicit = true\n'
+    for name in ("cpu", "cu126")
+)
+
+
+def test_an_extra_that_names_a_routed_one_gets_sources_of_its_own(tmp_path: Path) -> None:
+    data, left = fixed(tmp_path, project(REFERENCE, ""))
+    assert [one["code"] for one in left] == []
+    text = data.decode()
+    assert '  "numpy",  # last\n  "torch==2.11.0",\n  "torchvision==0.26.0",\n]' in text
+    assert '{ extra = "cu126" }, { extra = "all" }]]' in text
+    assert '"cpu" },  # CI\n' in text
+    assert sources(data)["torch"][-1] == {"index": "cu126", "extra": "all", "marker": LINUX}
+    assert sources(data)["torchvision"][-1] == {"index": "cu126", "extra": "all", "marker": LINUX}
+    again, _ = fixed(tmp_path, data)
+    assert again == data
+
+
+def test_a_reference_to_extras_of_two_indexes_is_only_told() -> None:
+    text = project(REFERENCE.replace('"app[cu126]"', '"app[cpu]", "app[cu126]"'), "")
+    document = read_pyproject("pyproject.toml", text.encode())
+    with pytest.raises(ShapeError, match="several indexes"):
+        own_sources(UvWriter(document, ["torch", "torchvision"]))

@@ -35,7 +35,7 @@ LINES = frozenset(("TP305", "TP410", "TP411", "TP506"))
 
 PROJECT = frozenset(("TP405", "TP406", "TP408", "TP409", "TP411", "TP415", "TP503", "TP504"))
 """Codes that the plan of a project mends, or its lock made anew."""
-TIDY = frozenset(("TP405", "TP406", "TP409", "TP411", "TP415"))
+TIDY = frozenset(("TP405", "TP406", "TP409", "TP411", "TP415", "TP416"))
 """Codes of a project that are mended without a plan, if that makes nothing worse."""
 INDEX = frozenset(("TP401", "TP407"))
 """Codes that are mended by pinning what is meant and by making the index an additional one."""
@@ -62,7 +62,7 @@ class Maker:
     def fix(self, finding: Finding) -> Fix | None:
         """Return the fix of one finding: its own, if the rule has made one."""
         if finding.fix is not None:
-            return finding.fix
+            return self._written(finding) or finding.fix
         if finding.code == "TP506":
             return drop_label(finding)
         if finding.code == "TP305":
@@ -106,6 +106,18 @@ class Maker:
             self._projects[root.path] = of_script(fixer.tidy, root), of_script(fixer.fix(), root)
         tidy, planned = self._projects[root.path]
         return tidy if tidy is not None and code in TIDY else planned
+
+    def _written(self, finding: Finding) -> Fix | None:
+        """Return the edits that do what a rule advises (TP416), if the file allows them."""
+        if finding.code != "TP416" or finding.severity == INFO:
+            return None
+        from torchpin.rewrite.uv_references import OWN_SOURCE
+
+        for way in self.context.ways:
+            if way.tells(finding) and way.install.root.kind == "pyproject":
+                fix = self._project(way, finding.code)
+                return fix if fix is not None and OWN_SOURCE in fix.message else None
+        return None
 
     def _planned(self, number: int, way: Way) -> Fix | None:
         if number not in self._plans:

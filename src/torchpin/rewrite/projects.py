@@ -8,6 +8,7 @@ owner makes them anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from torchpin.catalog.model import FAMILY, FOLLOWERS
 from torchpin.documents.base import Document, Edit, Span
@@ -25,13 +26,14 @@ from torchpin.rewrite.relock import relock_command
 from torchpin.rewrite.request import fits_all, unfit_of, wants_from
 from torchpin.rewrite.toml_edit import ShapeError
 from torchpin.rewrite.uv_project import UvWriter
+from torchpin.rewrite.uv_references import OWN_SOURCE, own_sources
 from torchpin.rules.context import Context, Way, base_name
 from torchpin.rules.model import DISPLAY, SAFE, UNSAFE, FileEdits, Fix
 from torchpin.rules.project_routes import triton_name
 from torchpin.select.model import Placed, SelectedSet
 from torchpin.select.uv_settings import lead_of
 
-TIDY = ("TP411", "TP405", "TP406", "TP415", "TP409")
+TIDY = ("TP411", "TP405", "TP406", "TP415", "TP409", "TP416")
 """Codes that are mended without a plan, in this order."""
 
 
@@ -195,14 +197,16 @@ class ProjectFix:
             now = self.reread(text)
             writer = UvWriter(now, self.declared(), self.systems(), self.lead)
             writer.triton = lambda channel: triton_name(channel, self.context)
+            writes: dict[str, Callable[[], str]] = {
+                "TP405": writer.make_explicit,
+                "TP406": writer.mark_linux,
+                "TP409": writer.declare_conflicts,
+                "TP411": writer.scope_by_extra,
+                "TP415": writer.route_the_rest,
+                "TP416": partial(own_sources, writer),
+            }
             try:
-                new = {
-                    "TP405": writer.make_explicit,
-                    "TP406": writer.mark_linux,
-                    "TP409": writer.declare_conflicts,
-                    "TP411": writer.scope_by_extra,
-                    "TP415": writer.route_the_rest,
-                }[code]()
+                new = writes[code]()
             except ShapeError:
                 continue
             if writer.lead_text is not None:
@@ -225,6 +229,7 @@ class ProjectFix:
             "TP409": "declared conflicts",
             "TP411": "the extra as extra",
             "TP415": "sources for the whole family",
+            "TP416": OWN_SOURCE,
         }
         if ("torch", "extra:pypi") in places:
             words["TP409"] += ", and an extra pypi for what the base install brings"

@@ -34,8 +34,9 @@ class ExtraByReference(ProjectRule):
     Example: ``all = ["demo[cu126]"]`` beside ``torch = { index = "pytorch-cu126", extra = "cu126"
     }`` and ``conflicts = [[{ extra = "cpu" }, { extra = "cu126" }]]``.
 
-    Fix: list torch in ``all`` itself, give it a source with ``extra = "all"``, and add
-    ``{ extra = "all" }`` to the conflicts; or install with ``--extra cu126``.
+    Fix: lists torch in ``all`` itself, gives it a source with ``extra = "all"``, and adds
+    ``{ extra = "all" }`` to the conflicts (unsafe: ``--extra all --extra cu126`` is refused from
+    then on, ``--extra all`` is enough). Or install with ``--extra cu126``.
 
     Evidence: real uv locked and synchronised such projects.
     """
