@@ -201,7 +201,7 @@ class _Follower:
     def _fitting(
         self, version: str, platform: str, host: Build, cap: int, *, sure: bool
     ) -> Build | None:
-        keys = self.space.builds(self.package, version, platform)
+        keys = self.space.beside_builds(self.package, version, platform)
         for key in dict.fromkeys((key_of(host), PYPI)):
             for build in keys.get(key, ()):
                 pair = self.space.pair_level(build, host)
@@ -233,7 +233,7 @@ class _Follower:
         """Return why a version does not fit beside this torch."""
         worst: Reason | None = None
         for platform, host in self.hosts:
-            keys = self.space.builds(self.package, version, platform)
+            keys = self.space.beside_builds(self.package, version, platform)
             for key in dict.fromkeys((key_of(host), PYPI, *sorted(keys))):
                 for build in keys.get(key, ()):
                     reasons = [*self.space.judge_pair(build, host)]

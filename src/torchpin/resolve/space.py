@@ -167,11 +167,22 @@ class Space:
                     found.setdefault(key_of(build), []).append(build)
         return found
 
-    def _offered(self, build: Build) -> bool:
+    def beside_builds(self, package: str, version: str, platform: str) -> dict[str, list[Build]]:
+        """Return the same for a package that follows torch: PyPI has it, wherever torch lies."""
+        at = (f"{package} beside", version, platform)
+        found = self._builds.get(at)
+        if found is None:
+            found = self._builds[at] = {}
+            for build in self.catalog.find(package, version=version, platform=platform):
+                if self._offered(build, pypi=True):
+                    found.setdefault(key_of(build), []).append(build)
+        return found
+
+    def _offered(self, build: Build, *, pypi: bool = False) -> bool:
         if build.yanked or (self.avoid_inferred and build.evidence not in PROOF):
             return False
         if build.home == PYPI:
-            return self.pypi
+            return pypi or self.pypi
         if build.channel == ROOT or "/" in build.channel:
             return False
         return not self.channels or build.channel in self.channels

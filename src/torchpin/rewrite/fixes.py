@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from torchpin.catalog.model import WATCHED
+from torchpin.catalog.model import FOLLOWERS, WATCHED
 from torchpin.documents.base import Document, Edit, Span, apply_edits
 from torchpin.errors import RewriteError
 from torchpin.patterns import regex
-from torchpin.resolve.follow import FOLLOWERS
 from torchpin.rewrite.link_pages import link_page_fix
 from torchpin.rewrite.plan import companion_advice, index_fix, plan_fix
 from torchpin.rewrite.requirements import whole_line

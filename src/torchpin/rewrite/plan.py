@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from torchpin.catalog.labels import kind_of_label
+from torchpin.catalog.model import FOLLOWERS
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import INFERRED
-from torchpin.resolve.follow import FOLLOWERS
 from torchpin.resolve.model import Outcome, Plan
 from torchpin.rewrite.parts import holding, version_for
 from torchpin.rewrite.purpose import refusal

@@ -327,6 +327,11 @@ class ProjectFix:
     def writer(self) -> UvWriter:
         """Return what makes new texts of the file, and of the root of its workspace."""
         writer = UvWriter(self.document, self.declared(), self.systems(), self.lead)
+        writer.followers = [
+            name
+            for name in dict.fromkeys(one.name for one in self.document.declarations)
+            if name in FOLLOWERS
+        ]
         writer.others_ask_for_torch = any(
             one.name == "torch" for other in self.proof.siblings for one in other.declarations
         )
@@ -394,6 +399,9 @@ class ProjectFix:
                     for channel, plan in plans.items()
                     for target in plan.targets
                 }
+                common = [set(self.routed_too(plan)) for plan in plans.values()]
+                too = [n for n in writer.followers if all(n in one for one in common)]
+                writer.names = [*self.declared(), *too]
                 text = written(lambda plans=plans: writer.extras(plans))  # type: ignore[misc]
                 if text is not None:
                     names = ", ".join(f"{group} {extra}" for group, extra in enabled.items())

@@ -40,6 +40,8 @@ class UvWriter:
         """Operating systems of the fleet: ``linux``, ``windows``, ``macos``."""
         self.lead = lead
         """Of a member of a workspace: the manifest of its root, which has the indexes."""
+        self.followers: list[str] = []
+        """Packages that follow torch: their pins move, too."""
         self.others_ask_for_torch = False
         """True if another manifest of the workspace names torch."""
         self.triton: Callable[[str], str] = str
@@ -220,7 +222,7 @@ class UvWriter:
         if not scoped:
             self.only_plain_sources(names)
         toml = self.toml()
-        common = common_versions(plans, names)
+        common = common_versions(plans, [*names, *self.followers])
         targets = [target for plan in plans.values() for target in plan.targets]
 
         def versions_of(one: Declaration) -> list[str]:
