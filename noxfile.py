@@ -23,6 +23,7 @@ nox.options.sessions = [
     "tests",
     "minimums",
     "oracle",
+    "owners",
     "benchmarks",
     "docs",
 ]
@@ -113,11 +114,20 @@ LOCKERS = {"poetry": ("poetry==2.5.1",), "pdm": ("pdm==2.29.4", "hishel<2")}
 2."""
 
 
-def _lockers(session: nox.Session) -> dict[str, str | None]:
-    """Install Poetry and PDM; return the variables that name their programs."""
+OWNERS = {
+    "tox": ("tox==4.67.15", "tox-uv==1.37.1"),
+    "pipenv": ("pipenv==2026.10.3",),
+    "pre-commit": ("pre-commit==4.7.0",),
+}
+"""The tools that own files which torchpin mends."""
+
+
+def _programs(session: nox.Session, tools: dict[str, tuple[str, ...]]) -> dict[str, str | None]:
+    """Install each tool into a virtual environment of its own; return the variables that name
+    their programs."""
     found: dict[str, str | None] = {}
-    for tool, wanted in LOCKERS.items():
-        named = f"TORCHPIN_{tool.upper()}"
+    for tool, wanted in tools.items():
+        named = f"TORCHPIN_{tool.upper().replace('-', '_')}"
         if os.environ.get(named):
             continue
         folder = Path(session.create_tmp()) / tool
@@ -144,13 +154,21 @@ def oracle(session: nox.Session) -> None:
     their comparisons are left out with the reason.
     """
     session.install("-e", ".[test]")
-    env: dict[str, str | None] = _lockers(session)
+    env: dict[str, str | None] = _programs(session, LOCKERS)
     rest = list(session.posargs)
     if "--cases" in rest:
         at = rest.index("--cases")
         env["TORCHPIN_ORACLE_CASES"] = rest[at + 1]
         del rest[at : at + 2]
     session.run("pytest", "-m", "oracle", *rest, env=env)
+
+
+@nox.session(python=ONCE)
+def owners(session: nox.Session) -> None:
+    """Mended files are read by the tools that own them: tox, pipenv, pre-commit, nox."""
+    session.install("-e", ".[test]", "nox")
+    env = _programs(session, OWNERS)
+    session.run("pytest", "tests/rules/test_files_accepted.py", *session.posargs, env=env)
 
 
 @nox.session(python=ONCE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -18,20 +19,31 @@ def fixed(name: str) -> list[Path]:
 
 
 def tool(name: str) -> str:
-    """Return the path of a tool; skip where it is not installed."""
+    """Return the program of a tool: the one that ``TORCHPIN_TOX`` … names, else one on the path.
+
+    Skip where there is none; the session ``owners`` of nox installs them.
+    """
+    named = os.environ.get(f"TORCHPIN_{name.upper().replace('-', '_')}")
     beside = str(Path(sys.executable).parent)
-    path = shutil.which(name, path=os.pathsep.join((beside, os.environ.get("PATH", ""))))
+    path = shutil.which(named or name, path=os.pathsep.join((beside, os.environ.get("PATH", ""))))
     if path is None:
-        pytest.skip(f"{name} is not installed")
+        assert named is None, f"{named} is no program"
+        pytest.skip(f"{name} is not installed (`nox -s owners` does it)")
     return path
 
 
-def run(command: list[str], folder: Path) -> str:
+def run(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> str:
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr or done.stdout
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("path", fixed(".pre-commit-config.yaml"), ids=lambda p: p.parts[-3])
@@ -56,9 +68,21 @@ def test_tox_reads_the_lines_that_were_written(path: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("path", fixed("Pipfile"), ids=lambda p: p.parts[-3])
-def test_pipenv_reads_the_file_as_torchpin_does(path: Path) -> None:
+def test_pipenv_reads_the_file_as_torchpin_does(path: Path, tmp_path: Path) -> None:
     from torchpin.documents.pipfile import content_hash
 
-    plette = pytest.importorskip("plette", reason="plette (pipenv's reader) is not installed")
-    with path.open(encoding="utf-8") as file:
-        assert plette.Pipfile.load(file).get_hash().value == content_hash(path.read_text("utf-8"))
+    pipenv = tool("pipenv")
+    shutil.copy(path, tmp_path)
+    lock = {
+        "_meta": {
+            "hash": {"sha256": content_hash(path.read_text("utf-8"))},
+            "pipfile-spec": 6,
+            "requires": {},
+            "sources": [],
+        },
+        "default": {},
+        "develop": {},
+    }
+    (tmp_path / "Pipfile.lock").write_text(json.dumps(lock), "utf-8")
+    environment = {**os.environ, "PIPENV_PIPFILE": str(tmp_path / "Pipfile"), "CI": "1"}
+    assert "up-to-date" in run([pipenv, "verify"], tmp_path, environment)
