@@ -8,7 +8,8 @@ from tests.resolve.resolve_fleets import gpu, group, targets
 from torchpin.catalog.store import load_catalog
 from torchpin.evidence import PROOF
 from torchpin.resolve.horizon import horizon, last_release
-from torchpin.resolve.recipe import recipe, toolkit_span
+from torchpin.resolve.recipe import recipe
+from torchpin.resolve.source_facts import toolkit_span
 
 
 @pytest.mark.parametrize(

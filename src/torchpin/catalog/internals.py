@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "internals.json")
 _SPEC = regex(r"([A-Za-z0-9][\w.-]*?)(\[[^\]]*\])?([<>=!~].*)?\Z")
+_MAJOR = regex(r"(?:-cu\d+)?\Z")
 
 
 class Brings(NamedTuple):
@@ -107,6 +108,26 @@ class Internals:
                     tuple(sass.split()), tuple(ptx.split()), (), MEASURED, self._sources[source]
                 )
                 out.append(Internal(package, number, name, kernels))
+        return tuple(out)
+
+    def wheels(self, product: str, platform: str) -> tuple[tuple[str, str, Kernels], ...]:
+        """Return (package, version, kernels of all its files) of each measured wheel of a product.
+
+        ``product`` is ``cudnn``, ``cublas``, ``nccl`` …; oldest first.
+        """
+        out: list[tuple[str, str, Kernels]] = []
+        for (package, version, where), (libraries, source) in self._wheels.items():
+            if where != platform or not package.startswith(f"nvidia-{product}"):
+                continue
+            if not _MAJOR.match(package.removeprefix(f"nvidia-{product}")):
+                continue  # nvidia-cusparselt is not nvidia-cusparse
+            sass = {code for _, at in libraries for code in self._lists[at][0].split()}
+            ptx = {code for _, at in libraries for code in self._lists[at][1].split()}
+            kernels = Kernels(
+                tuple(sorted(sass)), tuple(sorted(ptx)), (), MEASURED, self._sources[source]
+            )
+            out.append((package, version, kernels))
+        out.sort(key=lambda one: tuple(int(part) for part in one[1].split(".")))
         return tuple(out)
 
 

@@ -21,6 +21,7 @@ COMMANDS = {
     "resolve": "find one set of versions that runs on the whole fleet",
     "init": "write a commented torchpin.toml (and a pre-commit hook)",
     "explain": "explain a rule: torchpin explain TP201",
+    "recipe": "install or build torch for a GPU: torchpin recipe --gpu V100",
     "fleet": "show the declared fleet, import one, detect this machine",
     "inspect": "read a wheel or a library: its CUDA, its GPUs, does the fleet run it",
     "catalog": "look builds up (show torch 2.14.1), refresh, verify or diff them",
@@ -37,7 +38,6 @@ _HELP = """\
 torchpin: will the PyTorch that these files install run on this fleet?
 
 usage: torchpin COMMAND [OPTIONS] [PATH ...]
-
 {commands}
 
 Try: torchpin check requirements.txt --gpu V100 --driver 550.54.15 --python 3.11

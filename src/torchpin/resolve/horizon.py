@@ -37,14 +37,15 @@ def horizon(target: Target, catalog: Catalog, space: Space | None = None) -> Hor
     versions = space.versions("torch")
     newest = versions[0]
     for version in versions:
-        build = _best(space, version, number)
+        build = best_build(space, version, number)
         if build is not None:
             blocked = None if version == newest else block(space, newest, number)
             return Horizon(version, build, newest, blocked)
     return Horizon(None, None, newest, block(space, newest, number))
 
 
-def _best(space: Space, version: str, number: int) -> Build | None:
+def best_build(space: Space, version: str, number: int) -> Build | None:
+    """Return the build of a torch version to take on a target (by number); None: none runs."""
     target = space.targets[number]
     keys = space.builds("torch", version, target.group.platform)
     pypi = keys.get(PYPI)

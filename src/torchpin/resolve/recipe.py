@@ -3,41 +3,10 @@
 from __future__ import annotations
 
 from torchpin.fleet.model import Gpu
+from torchpin.resolve.source_facts import NVCC_LISTS, RAISED, cuda_floor, number, toolkit_span
 
-NVCC_LISTS = "nvcc --list-gpu-code of CUDA 11.7 to 13.5"
 BUILD_GUIDE = "https://github.com/pytorch/pytorch#from-source"
-CUDA_FLOOR = "https://github.com/pytorch/pytorch/pull/192257"
-"""Release notes of torch 2.14: the lowest toolkit to build with went from 12.1 to 12.6."""
 ROCM_GUIDE = "https://github.com/pytorch/pytorch#amd-rocm-support"
-
-_TOOLKITS: tuple[tuple[tuple[int, int], str, str], ...] = (
-    ((3, 5), "11.7", "11.8"),
-    ((5, 0), "11.7", "12.9"),
-    ((7, 5), "11.7", ""),
-    ((8, 9), "11.8", ""),
-    ((10, 0), "12.8", ""),
-    ((10, 3), "12.9", ""),
-    ((10, 7), "13.4", ""),
-    ((11, 0), "13.0", ""),
-    ((12, 0), "12.8", ""),
-    ((12, 1), "12.9", ""),
-)
-"""Lowest capability of a row, first and last CUDA toolkit whose nvcc emits code for it (measured
-from nvcc 11.7 to 13.5; ``""``: none has dropped it)."""
-
-
-def toolkit_span(capability: tuple[int, int]) -> tuple[str, str] | None:
-    """Return the first and last known CUDA toolkit that compiles for a capability.
-
-    The last is ``""`` where the newest toolkit still does. None: no toolkit since 11.7 does.
-    """
-    if capability == (10, 1):  # what CUDA 12 calls the device that is 11.0 since CUDA 13
-        capability = (11, 0)
-    found = None
-    for lowest, first, last in _TOOLKITS:
-        if lowest <= capability:
-            found = (first, last)
-    return found
 
 
 def recipe(gpu: Gpu, torch_version: str) -> tuple[str, ...]:
@@ -47,8 +16,6 @@ def recipe(gpu: Gpu, torch_version: str) -> tuple[str, ...]:
         gpu: what the build must run on.
         torch_version: public version to build, ``2.14.1``.
     """
-    from packaging.version import Version
-
     head = (
         f"# torch {torch_version} from source for {gpu.name} ({gpu.arch or gpu.vendor})",
         f"git clone --recursive --branch v{torch_version} https://github.com/pytorch/pytorch",
@@ -76,29 +43,31 @@ def recipe(gpu: Gpu, torch_version: str) -> tuple[str, ...]:
             f"# no CUDA toolkit since 11.7 compiles for sm_{major}{minor} ({NVCC_LISTS});",
             f"# CUDA 10.2 is the last for Kepler 3.0; no torch of today builds with it: {gpu.name}",
             "# can run a CPU build only",
-            f"# source: {CUDA_FLOOR}",
+            f"# source: {RAISED}",
         )
     first, last = span
-    floor = "12.6" if Version(torch_version) >= Version("2.14") else first
-    if _number(floor) > _number(first):
-        first = floor
-    if last and _number(first) > _number(last):
+    floor = cuda_floor(torch_version)
+    if floor is None:
+        return (
+            f"# which CUDA toolkits torch {torch_version} builds with is not known",
+            f"# source: {BUILD_GUIDE}",
+        )
+    if number(floor.cuda) > number(first):
+        first = floor.cuda
+    if last and number(first) > number(last):
         return (
             f"# sm_{major}{minor} needs a CUDA toolkit up to {last}, torch {torch_version} from",
-            f"# source needs CUDA {floor} or newer: build an older torch",
-            f"# source: {NVCC_LISTS}; {CUDA_FLOOR}",
+            f"# source needs CUDA {floor.cuda} or newer: build an older torch",
+            f"# source: {NVCC_LISTS}; {floor.source}; {RAISED}",
         )
     upper = f" to {last}" if last else " or newer"
     return (
         *head,
         f"# toolkit: CUDA {first}{upper} (its nvcc must emit sm_{major}{minor}: {NVCC_LISTS})",
-        *(("# torch 2.14 and newer need CUDA 12.6 or newer to build",) if floor == "12.6" else ()),
+        f"# torch {torch_version} needs CUDA {floor.cuda} or newer to build",
         f"export CUDA_HOME=/usr/local/cuda-{last or first}",
         f'export TORCH_CUDA_ARCH_LIST="{major}.{minor}"',
         *build,
-        f"# sources: {BUILD_GUIDE}; {CUDA_FLOOR}",
+        f"# sources: {BUILD_GUIDE}; {floor.source}; {RAISED}",
+        "# `torchpin recipe` tells the whole: cuDNN, NCCL, torchvision, as a script or Dockerfile",
     )
-
-
-def _number(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))

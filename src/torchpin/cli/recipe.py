@@ -1,0 +1,97 @@
+"""``torchpin recipe``: how to get a torch release to run on a GPU, from source if need be."""
+
+from __future__ import annotations
+
+from torchpin.catalog.model import PLATFORMS
+from torchpin.cli.main import CLEAN, FINDINGS
+from torchpin.cli.parser import Parser, add_catalog
+from torchpin.cli.terminal import note, out, style, tell
+from torchpin.errors import UsageError
+from torchpin.fleet.model import Gpu, Python
+
+
+def parser() -> Parser:
+    """Return the parser of ``recipe``."""
+    made = Parser(
+        "recipe",
+        "Say how a torch release gets to run on a GPU: the published build that serves it, or "
+        "how to build it from source, with the CUDA toolkit, cuDNN and companions that fit.",
+        "exit code: 0 a build serves it, or there is a recipe · 1 neither is known · 2 wrong usage",
+    )
+    made.add_argument(
+        "--gpu", required=True, metavar="NAME", help="the GPU: V100, sm_70, gfx906, 'GTX 1080'"
+    )
+    made.add_argument("--torch", metavar="VERSION", help="the release (default: the newest)")
+    made.add_argument("--python", metavar="VERSION", help="the Python to build for: 3.12")
+    made.add_argument(
+        "--platform",
+        choices=PLATFORMS[:2],
+        metavar="NAME",
+        help=f"{PLATFORMS[0]} or {PLATFORMS[1]} (default: what the GPU sits in)",
+    )
+    made.add_argument(
+        "--format",
+        choices=("text", "script", "dockerfile"),
+        default="text",
+        help="what to print (default: text)",
+    )
+    made.add_argument("--no-color", action="store_true", help="no colours")
+    made.add_argument("-q", "--quiet", action="store_true", help="no notes")
+    made.add_argument("--isolated", action="store_true", help="use the shipped catalog")
+    add_catalog(made)
+    return made
+
+
+def main(argv: list[str]) -> int:
+    """Run ``recipe`` and return its exit code."""
+    args = parser().parse(argv)
+    from torchpin.catalog.store import load_catalog
+    from torchpin.report import recipe
+    from torchpin.resolve.source_build import BUILD, WHEEL, Asked, source_build
+
+    catalog = load_catalog()
+    torch = (args.torch or catalog.newest("torch")).removeprefix("v").partition("+")[0]
+    if torch not in catalog.versions("torch"):
+        raise UsageError(
+            f"torch {torch} is not in the catalog of {catalog.date}",
+            hint="`torchpin catalog show torch` lists the releases",
+        )
+    gpu = _gpu(args.gpu)
+    platform = args.platform or f"linux-{gpu.host or 'x86_64'}"
+    found = source_build(Asked(gpu, torch, _python(args.python), platform), catalog)
+    if not args.quiet:
+        for words in catalog.notes:
+            note(words)
+    usable = found.status in (WHEEL, BUILD)
+    if args.format == "text" or not usable:
+        words = recipe.text(found, style(no_color=args.no_color))
+        if args.format == "text":
+            tell(words)
+        else:  # what is redirected to a file is a script or nothing
+            note(words)
+    elif args.format == "script":
+        out(recipe.script(found, catalog.date))
+    else:
+        out(recipe.dockerfile(found, catalog.date))
+    return CLEAN if usable else FINDINGS
+
+
+def _gpu(name: str) -> Gpu:
+    from torchpin.fleet.gpus import find_gpu
+
+    found = find_gpu(name)
+    if len(found) != 1:
+        names = ", ".join(gpu.name for gpu in found)
+        raise UsageError(f"--gpu {name}: one GPU at a time", hint=f"it has {names}")
+    return found[0]
+
+
+def _python(word: str | None) -> Python | None:
+    if word is None:
+        return None
+    import re
+
+    match = re.fullmatch(r"3\.(\d{1,2})(t?)", word)
+    if match is None:
+        raise UsageError(f"--python {word}: not a Python version", hint="write it like 3.12")
+    return Python(3, int(match[1]), bool(match[2]))

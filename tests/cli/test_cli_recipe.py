@@ -1,0 +1,190 @@
+"""``torchpin recipe``: a wheel where one serves, else a build from source that can be."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from torchpin.cli.main import guarded, help_text
+from torchpin.documents.dockerfile import read_dockerfile
+
+V100 = ("--gpu", "V100", "--torch", "2.15.0", "--python", "3.12")
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = guarded(["recipe", "--isolated", *words])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_volta_and_2_15(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said, _ = run(capsys, *V100)
+    assert code == 0
+    for words in (
+        "export CUDA_HOME=/usr/local/cuda-12.9",
+        'export TORCH_CUDA_ARCH_LIST="7.0"',
+        "python -m pip install . -v --no-build-isolation\n",
+        "git clone --recursive --branch v2.15.0 https://github.com/pytorch/pytorch",
+        "nvidia-cudnn-cu12==9.10.2.21",
+        "torch==2.14.1+cu126 --extra-index-url https://download.pytorch.org/whl/cu126",
+        "--branch v0.29.2 https://github.com/pytorch/vision",
+        "--branch v2.11.1 https://github.com/pytorch/audio",
+        "accepts CUDA 12.6 and newer, cuDNN 8.1 and newer [measured]",
+        "not known: PyTorch builds it with CUDA 13.0, 13.2 [unknown]",
+        "driver branch 580 is the last that supports sm_70",
+        "https://github.com/pytorch/pytorch/pull/192257",
+    ):
+        assert words in said, words
+    assert "python setup.py" not in said
+
+
+def test_a_wheel_that_serves_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--gpu", "V100", "--torch", "2.14.1")
+    code, said, _ = run(capsys, *words)
+    assert code == 0
+    assert "a published build serves it" in said
+    command = (
+        "python -m pip install torch==2.14.1+cu126 "
+        "--extra-index-url https://download.pytorch.org/whl/cu126"
+    )
+    assert f"    {command}\n" in said
+    assert "git clone" not in said
+    _, script, _ = run(capsys, *words, "--format", "script")
+    assert script.endswith(f"\n{command}\n")
+    _, docker, _ = run(capsys, *words, "--format", "dockerfile")
+    assert f"RUN {command}\n" in docker
+
+
+def test_kepler_and_2_15_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said, _ = run(capsys, "--gpu", "K80", "--torch", "2.15.0")
+    assert code == 1
+    assert "cannot be built" in said
+    assert "torch 2.8 is the newest whose build is known to accept CUDA 11.8" in said
+    assert "torch==2.6.0+cu118" in said
+    assert "git clone" not in said
+
+
+def test_kepler_and_2_8_can_be_by_setup_py(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said, _ = run(capsys, "--gpu", "K80", "--torch", "2.8.0")
+    assert code == 0
+    assert "export CUDA_HOME=/usr/local/cuda-11.8" in said
+    assert "python setup.py bdist_wheel" in said
+
+
+def test_sources_older_than_the_gpu_have_no_recipe(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said, _ = run(capsys, "--gpu", "B200", "--torch", "2.5.1")
+    assert code == 1
+    assert "no recipe is known" in said
+    assert "python -m pip install torch==2.15.0\n" in said
+
+
+@pytest.mark.parametrize("form", ["script", "dockerfile"])
+def test_without_a_recipe_standard_output_is_empty(
+    form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said, told = run(capsys, "--gpu", "K80", "--torch", "2.15.0", "--format", form)
+    assert (code, said) == (1, "")
+    assert "cannot be built" in told
+
+
+def test_a_python_that_the_release_refuses(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said, _ = run(capsys, "--gpu", "V100", "--torch", "2.15.0", "--python", "3.9")
+    assert code == 1
+    assert "torch 2.15.0 requires Python >=3.11, not 3.9 [measured]" in said
+
+
+def test_amd_says_what_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said, _ = run(capsys, "--gpu", "gfx803", "--torch", "2.14.1")
+    assert code == 0
+    assert "export PYTORCH_ROCM_ARCH=gfx803" in said
+    assert re.search(r"which ROCm releases compile .* is not known; .*\[unknown\]", said)
+    assert "CUDA_HOME" not in said
+
+
+def test_a_jetson_takes_the_cuda_of_its_jetpack(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said, _ = run(capsys, "--gpu", "sm_87", "--torch", "2.15.0", "--format", "script")
+    assert code == 0
+    assert 'CUDA_HOME="${CUDA_HOME:-/usr/local/cuda}"' in said
+    assert "nvidia-cudnn" not in said
+    assert "of its JetPack" in said
+
+
+@pytest.mark.parametrize("words", [V100, ("--gpu", "gfx803"), ("--gpu", "sm_87"), ("--gpu", "T4")])
+def test_the_script_is_sound(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    code, said, _ = run(capsys, *words, "--format", "script")
+    assert code == 0
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("bash is not installed")
+    done = subprocess.run([bash, "-n"], input=said, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    shellcheck = shutil.which("shellcheck")
+    if shellcheck is not None:
+        checked = subprocess.run(
+            [shellcheck, "-"], input=said, text=True, capture_output=True, check=False
+        )
+        assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_the_script_refuses_a_toolkit_without_the_gpu(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, said, _ = run(capsys, *V100, "--format", "script")
+    nvcc = tmp_path / "bin" / "nvcc"
+    nvcc.parent.mkdir()
+    nvcc.write_text("#!/bin/sh\nprintf 'sm_75\\nsm_80\\n'\n")
+    nvcc.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "-s"],
+        input=said,
+        text=True,
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "CUDA_HOME": str(tmp_path)},
+    )
+    assert done.returncode == 1
+    assert "does not compile for sm_70" in done.stderr
+    assert not (tmp_path / "torch-venv").exists()
+
+
+def test_the_dockerfile_is_read_back(capsys: pytest.CaptureFixture[str]) -> None:
+    _, said, _ = run(capsys, *V100, "--format", "dockerfile")
+    document = read_dockerfile("Dockerfile", said.encode())
+    assert not document.problems
+    assert document.parts
+    assert not any(part.document.problems for part in document.parts)
+    names = {d.name for part in document.parts for d in part.document.declarations}
+    assert "nvidia-cudnn-cu12" in names
+    assert "ARG BASE=nvidia/cuda:12.9.1-devel-ubuntu22.04\nFROM ${BASE}\n" in said
+    assert "uv venv --seed --python 3.12 " in said
+
+
+def test_an_image_that_is_not_known_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    _, said, _ = run(capsys, "--gpu", "gfx803", "--format", "dockerfile")
+    assert "\nARG BASE\nFROM ${BASE}\n" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--gpu", "V100", "--torch", "2.99.0"), "torch 2.99.0 is not in the catalog"),
+        (("--gpu", "V100", "--python", "three"), "not a Python version"),
+        (("--gpu", "Voodoo"), "Voodoo"),
+        ((), "--gpu"),
+    ],
+)
+def test_wrong_usage(words: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said, error = run(capsys, *words)
+    assert (code, said) == (2, "")
+    assert told in error
+
+
+def test_the_help_still_fits_a_screen() -> None:
+    assert "recipe" in help_text()
+    assert len(help_text().splitlines()) <= 24
