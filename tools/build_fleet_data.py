@@ -18,7 +18,7 @@ from typing import Any
 
 OUT = Path(__file__).parent.parent / "src" / "torchpin" / "fleet" / "data"
 
-FLOORS = {"nvidia": 330, "amd": 75, "intel": 10, "keys": 1300, "ambiguous": 13, "instances": 175}
+FLOORS = {"nvidia": 330, "amd": 85, "intel": 10, "keys": 1300, "ambiguous": 13, "instances": 175}
 """Fewer records than these mean that the facts are damaged."""
 
 ARM_ONLY = {
@@ -50,6 +50,22 @@ INTEL = {
 """Intel GPUs that PyTorch's XPU notes name; they have no architecture list in wheels."""
 
 
+LLVM = "llvm/llvm-project@llvm/docs/AMDGPUUsage.rst (table of processors)"
+AMD_MORE = {
+    "Radeon VII": "gfx906",
+    "Radeon Pro VII": "gfx906",
+    "Radeon RX Vega 56": "gfx900",
+    "Radeon RX Vega 64": "gfx900",
+    "Radeon R9 Nano": "gfx803",
+    "Radeon R9 Fury": "gfx803",
+    "Radeon R9 Fury X": "gfx803",
+    "Radeon RX 460": "gfx803",
+    "Radeon RX 470": "gfx803",
+    "Radeon RX 480": "gfx803",
+}
+"""AMD's cards that LLVM's table of processors names, beside those of the facts."""
+
+
 def normal(text: str) -> str:
     """Return the look-up key of a name: lower-case letters and digits only."""
     return re.sub(r"[^a-z0-9]+", "", text.lower())
@@ -71,10 +87,12 @@ def product_class(name: str) -> str:
     if name == "A800 40GB Active":  # sold as a workstation card
         return "workstation"
     if re.match(
-        r"(GeForce|Titan|CMP|P10[0-9]-|Radeon RX|Radeon Vega|Radeon [0-9]{3,4}[MS]$)", name
+        r"(GeForce|Titan|CMP|P10[0-9]-|Radeon (RX|R9|Vega|VII)|Radeon [0-9]{3,4}[MS]$)", name
     ):
         return "consumer"
-    if re.match(r"(Quadro|RTX|NVS|Matrox|DGX Spark|T[0-9]{3,4}|Radeon (AI )?PRO [RW])", name, re.I):
+    if re.match(
+        r"(Quadro|RTX|NVS|Matrox|DGX Spark|T[0-9]{3,4}|Radeon (AI )?PRO (R|W|VII))", name, re.I
+    ):
         return "workstation"
     if re.match(r"(Tesla|AX?[0-9]|T4|L[0-9]|H[0-9]|B[0-9]|G[BH][0-9]|Rubin|MI[0-9])", name):
         return "datacenter"
@@ -117,6 +135,19 @@ def gpu_records(facts: Path, sources: Sources) -> list[dict[str, Any]]:
                 "product": product_class(row["name"]),
                 "keys": keys(row["name"], row["aliases"]),
                 "source": sources.refs(row["source"]),
+            }
+        )
+    for name, gfx in AMD_MORE.items():
+        short = name.removeprefix("Radeon ")
+        extra = [short] if re.search(r"[0-9]", short) else []
+        records.append(
+            {
+                "name": name,
+                "vendor": "amd",
+                "gfx": gfx,
+                "product": product_class(name),
+                "keys": keys(name, (f"AMD {name}", *extra)),
+                "source": sources.refs([LLVM]),
             }
         )
     for name, aliases in INTEL.items():

@@ -13,25 +13,37 @@ from torchpin.rules.registry import Rule
 STUBS = {
     "pytorch": (
         "torch",
+        "cannot be installed",
         'its setup.py raises: You tried to install "pytorch". The package named for PyTorch is '
         '"torch"',
         "PyPI: pytorch-1.0.2.tar.gz "
         "sha256:a6915d372c085a02eceebf59d16cbcc18a2693ac3487a53e3cc8be31fee65079 (setup.py)",
     ),
+    "torch-vision": (
+        "torchvision",
+        "is torchvision 0.1.6.dev0",
+        "its one release holds the folder torchvision of version 0.1.6.dev0, and no METADATA that "
+        "name a torch",
+        "PyPI: torch-vision-0.1.6.dev0.tar.gz "
+        "sha256:c3f682bc21ef59da0543aeba8191c6a1bbe95ccf18747b636769078ab3fe86d1 (setup.py)",
+    ),
 }
-"""Name on PyPI → the package that is meant, what it does, how that is known."""
+"""Name on PyPI → the package that is meant, what comes of the name, what it does, how that is
+known."""
 
 
 class WrongName(Rule):
-    """A package of PyPI that only exists to say that another one is meant.
+    """A package of PyPI whose name is not that of the package that is meant.
 
-    What it does: reports ``pytorch``, the name of the project and of its conda package.
+    What it does: reports ``pytorch``, the name of the project and of its conda package, and
+    ``torch-vision``.
 
-    Why it is bad: PyPI's ``pytorch`` holds no library: its installation always fails.
+    Why it is bad: PyPI's ``pytorch`` holds no library: its installation always fails. PyPI's
+    ``torch-vision`` is a torchvision from before torch 1.0, and writes into its folder.
 
     Example: ``pytorch>=2.0`` in a requirements file.
 
-    Fix: ask for ``torch``.
+    Fix: ask for ``torch``, or ``torchvision``.
 
     Evidence: the ``setup.py`` of the package. On an index of one's own the name may be real: there
     it is a warning.
@@ -53,11 +65,11 @@ class WrongName(Rule):
             stub = STUBS.get(declaration.name)
             if stub is None or declaration.url is not None:
                 continue
-            meant, says, source = stub
+            meant, comes, says, source = stub
             yield self.finding(
                 document,
                 declaration.span,
-                f"PyPI's {declaration.name} cannot be installed; the package is {meant}",
+                f"PyPI's {declaration.name} {comes}; the package is {meant}",
                 severity=WARNING if document.indexes else ERROR,
                 package=declaration.name,
                 because=(Because(says, MEASURED, source),),
