@@ -117,6 +117,33 @@ def test_the_tables_hold_a_uv_project(
 
 
 @pytest.mark.clients
+def test_platforms_that_differ_are_routed_by_marker(tmp_path: Path) -> None:
+    (tmp_path / "torchpin.toml").write_text(
+        '[fleet.old]\ngpus = ["Tesla V100"]\npython = "3.11"\n'
+        '[fleet.laptop]\ngpus = []\nplatform = "macos-arm64"\npython = "3.11"\n'
+    )
+    project = '[project]\nname = "demo"\nversion = "1"\nrequires-python = "==3.11.*"\n'
+    project += 'dependencies = ["torch", "torchvision"]\n\n'
+    text = constraints("--format", "uv", cwd=tmp_path)
+    assert len({line for line in text.splitlines() if line}) == len(
+        [line for line in text.splitlines() if line]
+    ), "a line stands twice"
+    linux = "sys_platform == 'linux' and platform_machine == 'x86_64'"
+    macos = "sys_platform == 'darwin' and platform_machine == 'arm64'"
+    project += text.replace("[tool.uv]\n", f'[tool.uv]\nenvironments = ["{linux}", "{macos}"]\n')
+    (tmp_path / "pyproject.toml").write_text(project)
+    done = run_uv("lock", cwd=tmp_path, env={"UV_NO_CONFIG": "0"})
+    assert done.returncode == 0, done.stderr
+    lock = tomllib.loads((tmp_path / "uv.lock").read_text("utf-8"))
+    places = {
+        one["version"]: one["source"]["registry"].rsplit("/", 1)[1]
+        for one in lock["package"]
+        if one["name"] == "torch"
+    }
+    assert places == {"2.14.1+cu126": "cu126", "2.14.1": "simple"}
+
+
+@pytest.mark.clients
 def test_a_rocm_project_gets_the_triton_of_its_channel(tmp_path: Path) -> None:
     fleet = ("--isolated", "--gpu", "MI300X", "--python", "3.11", "--torch", "2.9.1")
     channel = by_machine(constraints(*fleet, cwd=tmp_path))[0].rsplit("/", 1)[1]

@@ -61,8 +61,8 @@ def header(plan: Plan, catalog_date: str) -> list[str]:
     """Return comment lines: for whom, as of when, and why these versions."""
     targets = unique(clean(target.text) for target in plan.targets)
     lines = [f"# PyTorch for {'; '.join(targets)}. By torchpin, catalog of {catalog_date}."]
-    lines += [f"# {clean(text)} [{evidence}]" for text, evidence, _ in plan.because]
-    return lines
+    because = unique(f"# {clean(text)} [{evidence}]" for text, evidence, _ in plan.because)
+    return [*lines, *because]
 
 
 def requirements_text(plan: Plan, places: Places, catalog_date: str) -> str:
