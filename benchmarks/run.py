@@ -136,10 +136,10 @@ def cold_check(folder: Path, runs: int) -> list[Result]:
     (folder / "torchpin.toml").write_text(FLEET)
     names = {"clean": CLEAN, "broken": BROKEN, "plain": PLAIN}
     for name, text in names.items():
-        (folder / f"{name}.txt").write_text(text)
+        (folder / f"requirements-{name}.txt").write_text(text)
 
     def check(name: str) -> Callable[[], float]:
-        return lambda: process(*TORCHPIN, "check", f"{name}.txt", cwd=folder)
+        return lambda: process(*TORCHPIN, "check", f"requirements-{name}.txt", cwd=folder)
 
     project = folder / "project"
     project.mkdir()

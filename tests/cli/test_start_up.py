@@ -61,7 +61,15 @@ hash = "sha256:60fcdcb2f3876e21146cb4524ef06397d727ca9ad5f020818547e25075fe3cb7"
 NEVER = (
     # of Python and of others
     *("argparse", "ast", "concurrent.*", "dataclasses", "difflib", "email*", "gettext", "hashlib"),
-    *("http.*", "importlib.metadata*", "importlib.resources*", "inspect", "locale", "logging"),
+    *(
+        "http.*",
+        "importlib",
+        "importlib.metadata*",
+        "importlib.resources*",
+        "inspect",
+        "locale",
+        "logging",
+    ),
     *("multiprocessing*", "pathlib", "pickle", "shutil", "socket", "ssl", "subprocess", "tempfile"),
     *("threading", "tokenize", "traceback", "urllib.*", "zipfile"),
     *("packaging.markers", "packaging.requirements", "packaging.tags"),

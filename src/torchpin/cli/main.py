@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 from typing import Protocol, cast
 
 from torchpin import __version__
@@ -143,7 +142,8 @@ def _load(name: str) -> Command:
         if not hint and what == "command" and os.path.exists(name):
             hint = f"did you mean `torchpin check {name}`?"
         raise UsageError(f"unknown {what} {name!r}", hint=hint or "run `torchpin --help`")
-    return cast(Command, import_module(f"torchpin.cli.{name}"))
+    # importlib would bring warnings with it: a hundredth of a short run.
+    return cast(Command, __import__(f"torchpin.cli.{name}", fromlist=["main"]))
 
 
 def _fail(error: TorchpinError) -> int:

@@ -47,8 +47,9 @@ def decode(data: bytes, path: str) -> str:
     Raises:
         ConfigError: it is not UTF-8.
     """
+    data = data.removeprefix(b"\xef\xbb\xbf")  # the codec utf-8-sig is a module more to import
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigError(
