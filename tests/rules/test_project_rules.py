@@ -536,6 +536,47 @@ def test_recorded_python(check: Check, asked: str, recorded: str, stale: bool) -
     assert ("TP503" in codes(found)) == stale
 
 
+@pytest.mark.parametrize(
+    ("now", "recorded", "stale"),
+    [
+        ("[\"sys_platform == 'linux'\"]", "", True),
+        ("[\"sys_platform == 'linux'\"]", "[\"sys_platform == 'linux'\"]", False),
+        ("[\"sys_platform == 'linux'\"]", "[\"sys_platform == 'darwin'\"]", True),
+        ("", "[\"sys_platform == 'linux'\"]", True),
+        ("[\"python_full_version >= '3.11'\"]", "", False),
+    ],
+)
+def test_recorded_environments(check: Check, now: str, recorded: str, stale: bool) -> None:
+    rest = "\n[tool.uv]\n" + (f"environments = {now}\n" if now else "")
+    text = project('["torch==2.13.0"]', rest, python="==3.11.*")
+    locked = lock()
+    if recorded:
+        locked = locked.replace("\n\n[[pack", f"\nsupported-markers = {recorded}\n\n[[pack", 1)
+    found = check(A100, pyproject=text, uv_lock=locked)
+    assert ("TP503" in codes(found)) == stale
+
+
+def test_a_marker_of_an_override_is_compared(check: Check) -> None:
+    rest = "\n[tool.uv]\noverride-dependencies = [\"torch==2.13.0 ; sys_platform == 'linux'\"]\n"
+    manifest = '[manifest]\noverrides = [{ name = "torch", specifier = "==2.13.0"MARK }]\n\n'
+    text = project('["torch==2.13.0"]', rest, python="==3.11.*")
+    for mark, stale in (("", True), (", marker = \"sys_platform == 'linux'\"", False)):
+        locked = lock().replace("[[pack", manifest.replace("MARK", mark) + "[[pack", 1)
+        assert ("TP503" in codes(check(A100, pyproject=text, uv_lock=locked))) == stale
+
+
+def test_a_lock_from_a_link_page_of_the_project_is_its_own(check: Check) -> None:
+    page = "https://download.pytorch.org/whl/cu128/torch/"
+    rest = f'\n[tool.uv]\nfind-links = ["{page}"]\n'
+    text = project('["torch==2.11.0"]', rest, python="==3.11.*")
+    locked = lock("==2.11.0").replace("2.13.0", "2.11.0+cu128")
+    locked = locked.replace('"==2.11.0+cu128"', '"==2.11.0"')
+    own = locked.replace("https://pypi.example/simple", page)
+    assert "TP504" not in codes(check(A100, pyproject=text, uv_lock=own))
+    other = locked.replace("https://pypi.example/simple", page.replace("cu128", "cu126"))
+    assert "TP504" in codes(check(A100, pyproject=text, uv_lock=other))
+
+
 def test_requirement_that_the_lock_does_not_know(check: Check) -> None:
     text = project(FAMILY, "\n[tool.uv]\n", python="==3.11.*")
     found = of(check(A100, pyproject=text, uv_lock=lock()), "TP503")

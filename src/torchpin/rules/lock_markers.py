@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from torchpin.catalog.model import PLATFORMS
 from torchpin.documents.base import Declaration
-from torchpin.documents.project import LockedRequirement, Project
+from torchpin.documents.project import Lock, LockedRequirement, Project
 from torchpin.documents.requirement import canonical
 
 Places = frozenset[tuple[str, str]]
@@ -41,6 +41,23 @@ def marker_change(
     if not there - here:
         return f"it was made before {name} was asked for on {told(here - there)}"
     return f"it was made for {name} on {told(there - here)}, too, where the project asks for none"
+
+
+def environments_change(project: Project, lock: Lock) -> str:
+    """Return how ``environments`` differ from those that the lock recorded; ``""`` if they do not.
+
+    None are all.
+    """
+    texts = pythons(project)
+    if not texts or not (project.environments or lock.supported_markers):
+        return ""
+    here = places(list(project.environments) or [None], "", texts)
+    there = places(list(lock.supported_markers) or [None], "", texts)
+    if here is None or there is None or here == there:
+        return ""
+    if here - there:
+        return f"it was made before the project was for {told(here - there)}"
+    return f"it was made for {told(there - here)}, too, which the environments leave out"
 
 
 def same_reach(

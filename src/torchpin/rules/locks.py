@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
@@ -173,7 +174,7 @@ class LockOutOfDate(LockRule):
             spec = wanted(one.specifier)
             if spec in have or any(alike(spec, other) for other in have):
                 limits = one.scope in ("constraint", "override")  # uv looks at no extras there
-                text = "" if limits else changed(root, project, lock, own, one)
+                text = changed(root, project, lock, own, one, extras=not limits)
                 if text:
                     yield one.name, one.span, text
                 continue
@@ -193,6 +194,11 @@ class LockOutOfDate(LockRule):
             for one_set in project.conflicts:
                 if members_of(one_set.items) not in {members_of(s.items) for s in lock.conflicts}:
                     yield "", one_set.span, "it does not know these conflicts"
+            from torchpin.rules.lock_markers import environments_change
+
+            text = environments_change(project, lock)
+            if text:
+                yield "", environments_span(root, project), text
         yield from self.urls(root, project, lock, way, context)
 
     def urls(
@@ -235,7 +241,9 @@ class LockOutOfDate(LockRule):
                 yield package, span, f"it was made with {told or 'no source for ' + package}"
 
 
-def changed(root: Document, project: Project, lock: Lock, own: str, one: Declaration) -> str:
+def changed(
+    root: Document, project: Project, lock: Lock, own: str, one: Declaration, *, extras: bool
+) -> str:
     """Return how markers and extras of a declaration differ from what ``uv.lock`` recorded."""
     from torchpin.rules.lock_markers import marker_change, same_reach
 
@@ -254,7 +262,18 @@ def changed(root: Document, project: Project, lock: Lock, own: str, one: Declara
         return ""
     if any(d.url is not None for d in same) or any(r.url is not None for r in known):
         return ""  # a source with a URL takes the place of the specifier
+    if not extras:
+        same = [other._replace(extras=()) for other in same]
+        recorded = [other._replace(extras=()) for other in recorded]
     return marker_change(project, one, same, recorded)
+
+
+def environments_span(root: Document, project: Project) -> Span:
+    """Return where the environments of a project stand; where they do not, its Pythons."""
+    found = re.search(r"(?m)^[ \t]*(?:tool\.uv\.|uv\.)?(environments)[ \t]*=", root.text)
+    if found is not None and project.environments:
+        return Span(found.start(1), found.end(1))
+    return project.requires_python_span or Span(0, 0)
 
 
 def hashes_of(root: Document, lock: Lock) -> tuple[tuple[str, ...], str]:
@@ -436,11 +455,8 @@ class LockFromOtherIndex(LockRule):
     ) -> Iterator[Finding]:
         """Yield locked builds from a channel that the project does not name."""
         private = dict(way.private)
-        general = {
-            place_of(one.kind.kind, one.kind.channel)
-            for one in way.install.indexes
-            if one.option != "--find-links"
-        }
+        # A link page that is no channel's may hold it, too: then nothing is told.
+        general = {place_of(one.kind.kind, one.kind.channel) for one in way.install.indexes}
         told: set[tuple[str, str]] = set()
         for package in lock.packages:
             if package.name not in FAMILY or ":" in package.source.partition("://")[0]:
