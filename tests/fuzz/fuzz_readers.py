@@ -12,8 +12,13 @@ from collections.abc import Callable
 import atheris
 
 with atheris.instrument_imports(include=["torchpin"]):
+    from torchpin.documents.azure_pipelines import read_azure_pipelines
     from torchpin.documents.base import Document
+    from torchpin.documents.circleci import read_circleci
+    from torchpin.documents.compose import read_compose
     from torchpin.documents.dockerfile import read_dockerfile
+    from torchpin.documents.github_workflow import read_github_workflow
+    from torchpin.documents.gitlab_ci import read_gitlab_ci
     from torchpin.documents.makefile import read_justfile, read_makefile
     from torchpin.documents.pdm_lock import read_pdm_lock
     from torchpin.documents.poetry_lock import read_poetry_lock
@@ -36,6 +41,11 @@ READERS: dict[str, Callable[[str, bytes], Document]] = {
     "Makefile": read_makefile,
     "justfile": read_justfile,
     "install.sh": read_shell,
+    ".github/workflows/ci.yml": read_github_workflow,
+    ".gitlab-ci.yml": read_gitlab_ci,
+    ".circleci/config.yml": read_circleci,
+    "azure-pipelines.yml": read_azure_pipelines,
+    "compose.yaml": read_compose,
 }
 NAMES = sorted(READERS)
 
@@ -54,7 +64,7 @@ def one(data: bytes) -> None:
             assert declaration.specifier_span.end <= size, name
     for problem in document.problems:
         assert 0 <= problem.span.start <= problem.span.end <= size, name
-    if not any(one.code in ("decode", "binary", "toml") for one in document.problems):
+    if not any(one.code in ("decode", "binary", "toml", "yaml") for one in document.problems):
         assert document.encode(document.text) == data[1:], name
     suppressions(document)
 

@@ -11,7 +11,6 @@ from torchpin.documents.kinds import FILES_PATTERN, KINDS, LOCKS, LONE, PART_KIN
 from torchpin.documents.loader import load, read_bytes
 from torchpin.errors import TorchpinError, UsageError
 from torchpin.named import NamedTuple
-from torchpin.patterns import regex
 
 __all__ = ["FILES_PATTERN", "KINDS", "Found", "FoundFile", "discover", "kind_of", "load"]
 
@@ -42,6 +41,8 @@ _LISTED = frozenset(("tox.ini", "environment.yml"))
 """Kinds of files that install a list of requirements without the word ``install``."""
 _SNIFFED = frozenset(("pyproject", *LONE, *PART_KINDS))
 """Kinds that a folder holds for many other reasons: taken only if they name something known."""
+_SMALL = 64 * 1024
+"""Bytes; what people write by hand is seldom larger."""
 _HEAD = 32 * 1024
 """Bytes of a Python file in which a block of metadata is looked for."""
 _LARGEST = 1024 * 1024
@@ -206,15 +207,32 @@ def _matters(path: str, kind: str) -> bool:
     if kind == "script":
         return _has_block(path)
     parts = kind in PART_KINDS
-    try:
-        data = read_bytes(path, _LARGEST) if parts and kind != "pixi.lock" else read_bytes(path)
-    except TorchpinError:
-        return not parts  # to be told by who reads it
+    data = _peek(path) if parts else None
+    if data is None:
+        try:
+            data = read_bytes(path, _LARGEST) if parts and kind != "pixi.lock" else read_bytes(path)
+        except TorchpinError:
+            return not parts  # to be told by who reads it
     if parts and b"\0" in data[:8192]:
         return False
     if parts and _holds(data, _INCLUDES) and (b"install" in data or kind in _LISTED):
         return True
     return _holds(data, _NAMES)
+
+
+def _peek(path: str) -> bytes | None:
+    """Return a small file in two calls of the system; None for one that is not small, or odd."""
+    try:
+        handle = os.open(
+            path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        )
+        try:
+            data = os.read(handle, _SMALL)
+        finally:
+            os.close(handle)
+    except (OSError, ValueError):
+        return None
+    return data if len(data) < _SMALL else None
 
 
 def _holds(data: bytes, names: tuple[bytes, ...]) -> bool:

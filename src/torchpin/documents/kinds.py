@@ -101,6 +101,16 @@ _BY_NAME = {
     "setup.cfg": "setup.cfg",
     "setup.py": "setup.py",
 }
+_OTHERS = (
+    *(".py", ".md", ".rst", ".png", ".jpg", ".svg", ".gif", ".json", ".js", ".ts", ".tsx", ".css"),
+    *(".html", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".go", ".rs", ".java", ".pyi"),
+    *(".ipynb", ".csv", ".npy", ".pt", ".so", ".pyc", ".xml", ".log"),
+)
+"""Most files of a folder: told from all others at a glance."""
+_ODD = re.compile(
+    r"(?:^|/)(?:setup\.py|noxfile\.py|(?:GNU)?[Mm]akefile\.[^/]+|[^/]*(?:ocker|ontainer)file[^/]*)$"
+)
+"""Of these names those that the pattern may know all the same."""
 _PYLOCK = regex(r"pylock(?:\.[^./]+)?\.toml")
 
 

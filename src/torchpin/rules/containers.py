@@ -269,7 +269,7 @@ RULES = (ImageTorchReplaced, EarlierTorchReplaced, OtherToolkit, UnquotedSpecifi
 
 def on_hardware(finding: Finding) -> bool:
     """True if a finding rests on what the fleet says of its machines."""
-    return finding.code.startswith("TP2") or finding.code in ("TP104", "TP303")
+    return finding.code.startswith("TP2") or finding.code in ("TP104", "TP303", "TP501")
 
 
 def facts_of(part: Part) -> ImageFacts:
