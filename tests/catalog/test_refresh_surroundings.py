@@ -422,3 +422,57 @@ def test_catalog_show_of_a_catalog_by_name(world: World, tmp_path: Path) -> None
     assert world.refresh("--output", mine)[0] == 0
     assert "2.16.0" in world.run("catalog", "show", "torch", "--catalog", mine)[1]
     assert "2.16.0" not in world.run("catalog", "show", "torch", "--catalog", "shipped")[1]
+
+
+# Words of pages
+
+
+@pytest.mark.parametrize(
+    "api", ["\u202e", "\ud800", "\x1b[31m", "https://me:s3cret@h.example", "9" * 5000, "2.0", ""]
+)
+def test_a_page_of_another_version(world: World, api: str) -> None:
+    body = json.dumps({"meta": {"api-version": api}, "files": [], "versions": []}).encode()
+    kind = "application/vnd.pypi.simple.v1+json"
+    world.server.behave["/simple/torch/"] = lambda answer: answer.whole(body, kind)
+    code, out, err = world.refresh()
+    assert code == 1
+    assert "pypi/torch: the page is of version" in err
+    assert "s3cret" not in out + err
+    assert all(char.isprintable() or char == "\n" for char in out + err)
+
+
+@pytest.mark.parametrize(
+    "label", ["cu126", "cu" + "1" * 5000], ids=["a channel's", "of many digits"]
+)
+def test_labels_on_a_page_that_stands_for_pypi(world: World, label: str) -> None:
+    """A mirror may serve PyPI and the channels on one page."""
+    page = world.server.page("/simple/torch/", "application/vnd.pypi.simple.v1+json")
+    assert page is not None
+    raw = json.loads(page[0])
+    version = f"2.16.0+{label}"
+    raw["versions"].append(version)
+    for end in ("-cp312-cp312-manylinux_2_28_x86_64.whl", ".tar.gz"):
+        name = f"torch-{version}{end}"
+        raw["files"].append({"filename": name, "url": f"{world.server.base}/{end}", "hashes": {}})
+    body = json.dumps(raw).encode()
+    world.server.behave["/simple/torch/"] = lambda answer: answer.whole(body, page[1])
+    assert world.refresh()[0] == 0
+    found = world.catalog()
+    assert found.newest("torch") == "2.15.0"
+    assert not [b for b in found.builds("torch") if b.version == "2.16.0"]
+    assert {b.label for b in found.builds("torch") if b.home == "pypi"} == {""}
+
+
+@pytest.mark.parametrize("version", ["1" * 5000, f"{'9' * 4400}.0"])
+def test_versions_that_no_number_holds(world: World, version: str) -> None:
+    page = world.server.page("/simple/torch/", "application/vnd.pypi.simple.v1+json")
+    assert page is not None
+    raw = json.loads(page[0])
+    raw["versions"].append(version)
+    name = f"torch-{version}-cp312-cp312-manylinux_2_28_x86_64.whl"
+    raw["files"].append({"filename": name, "url": f"{world.server.base}/x.whl", "hashes": {}})
+    raw["files"].append({"filename": f"torch-{version}.tar.gz", "url": "x.gz", "hashes": {}})
+    body = json.dumps(raw).encode()
+    world.server.behave["/simple/torch/"] = lambda answer: answer.whole(body, page[1])
+    assert world.refresh()[0] in (0, 1)
+    assert world.catalog().newest("torch") == "2.15.0"

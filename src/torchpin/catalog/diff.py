@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from torchpin.catalog.model import PLATFORMS, Build, Kernels
 from torchpin.catalog.store import Catalog
@@ -244,7 +244,7 @@ def _lists(package: str, old: Catalog, new: Catalog) -> Iterator[Entry]:
 def _falls(before: str, after: str) -> bool:
     try:
         return bool(before) and (not after or Version(after) < Version(before))
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or more digits than Python reads
         return True
 
 

@@ -38,7 +38,7 @@ Everything else is unknown (``exists`` None), or ``inferred`` where a row only s
 
 from __future__ import annotations
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import Existence
@@ -61,7 +61,7 @@ def existence(
     """Return whether a version was published; the arguments are those of ``Catalog.existence``."""
     try:
         parsed = Version(version)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or more digits than Python reads
         return _unknown(f"{version} is no version")
     if channel == "pypi":
         channel, home = None, "pypi"

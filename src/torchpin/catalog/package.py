@@ -17,7 +17,7 @@ A data file ``builds-PACKAGE.json`` holds, one record a line:
 
 from __future__ import annotations
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from torchpin.catalog.model import Build, ChannelSpan, Kernels, PageRead
 from torchpin.evidence import PROOF, weakest
@@ -123,7 +123,7 @@ class Package:
             self._names = {Version(text): text for text in self.versions()}
         try:
             return self._names.get(Version(version))
-        except InvalidVersion:
+        except ValueError:  # InvalidVersion, or more digits than Python reads
             return None
 
     def find(

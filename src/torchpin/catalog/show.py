@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from torchpin.catalog.model import Build, Kernels
 from torchpin.catalog.store import Catalog
@@ -86,7 +86,7 @@ def holds(versions: tuple[str, ...], wanted: str) -> bool:
     """Return whether ``wanted``, however it is spelled, is one of ``versions``."""
     try:
         place = Version(wanted)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or more digits than Python reads
         return False
     return any(Version(version) == place for version in versions)
 
@@ -100,7 +100,7 @@ def nearest_versions(versions: tuple[str, ...], wanted: str) -> tuple[str, ...]:
     """
     try:
         place = Version(wanted)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or more digits than Python reads
         return versions[-3:]
     at = sum(Version(version) < place for version in versions)
     return versions[max(0, at - 2) : at + 2]

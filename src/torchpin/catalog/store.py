@@ -14,7 +14,7 @@ import json
 import os
 import sys
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from torchpin.catalog import existence as rules
 from torchpin.catalog.model import Build, ChannelSpan, Existence, Health, PageRead
@@ -218,7 +218,7 @@ class Catalog:
             return known[version] if known else None
         try:
             wanted = Version(version)
-        except InvalidVersion:
+        except ValueError:  # InvalidVersion, or more digits than Python reads
             return None
         return next((known[text] for text in known if Version(text) == wanted), None)
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -300,7 +300,7 @@ def requires_torch(requires: Iterable[str]) -> str:
     for line in requires:
         try:
             requirement = Requirement(line)
-        except InvalidRequirement:
+        except ValueError:  # InvalidRequirement, or more digits than Python reads
             continue
         if canonicalize_name(requirement.name) == "torch" and "extra" not in str(
             requirement.marker or ""

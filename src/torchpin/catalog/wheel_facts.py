@@ -92,17 +92,17 @@ class WheelFacts:
 
     def notes(self, file: str) -> tuple[str, ...]:
         """Return what the file name and METADATA say differently."""
-        from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
-        from packaging.version import InvalidVersion, Version
+        from packaging.utils import canonicalize_name, parse_wheel_filename
+        from packaging.version import Version
 
         try:
             name, version, _, tags = parse_wheel_filename(file)
-        except (InvalidWheelFilename, InvalidVersion):
+        except ValueError:  # InvalidWheelFilename, InvalidVersion, or too many digits
             return (f"{file} is not the name of a wheel: its tags are those that WHEEL names",)
         out = []
         try:
             same = self.version is not None and Version(self.version) == version
-        except InvalidVersion:
+        except ValueError:  # InvalidVersion, or more digits than Python reads
             same = False
         if not same or canonicalize_name(self.package or "") != name:
             out.append(f"the file is named for {name} {version}, its METADATA differs")

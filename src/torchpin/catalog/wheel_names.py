@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
-from packaging.version import InvalidVersion, Version
+from packaging.utils import parse_wheel_filename
+from packaging.version import Version
 
 from torchpin.catalog.model import PLATFORMS
 from torchpin.named import NamedTuple
@@ -40,7 +40,7 @@ def read_name(name: str) -> WheelName | None:
     """Return what a file name says; None if it is not the name of a wheel."""
     try:
         package, version, _, tags = parse_wheel_filename(name)
-    except (InvalidWheelFilename, InvalidVersion):
+    except ValueError:  # InvalidWheelFilename, InvalidVersion, or too many digits
         return None
     pythons = set()
     for tag in tags:

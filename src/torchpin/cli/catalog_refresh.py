@@ -12,6 +12,7 @@ from torchpin.cli.main import CLEAN, FINDINGS, USAGE
 from torchpin.cli.parser import Parser
 from torchpin.cli.terminal import note, out, tell
 from torchpin.errors import UsageError
+from torchpin.report.style import clean
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -137,7 +138,7 @@ def main(argv: list[str]) -> int:
     elif not args.quiet:
         tell(report(result, dry_run=args.dry_run))
     for text in failures(result.failed):
-        note(text)
+        note(clean(text))
     if result.unreachable:
         note("no connection: a proxy (https_proxy) or a mirror (--index URL) may lead there")
     if result.not_kept:
@@ -153,7 +154,7 @@ def main(argv: list[str]) -> int:
 
 def report(result: Result, *, dry_run: bool) -> str:
     """Return what a refresh found and what it cost."""
-    lines = [f"{change.package}: {change.text}" for change in result.changes]
+    lines = [clean(f"{change.package}: {change.text}") for change in result.changes]
     if not lines and result.pages:
         lines = ["nothing changed"]
     verb = "would be read" if dry_run else "read"

@@ -120,11 +120,11 @@ def _clause(part: str) -> str:
 
 
 def _plain(number: str) -> bool:
-    from packaging.version import InvalidVersion, Version
+    from packaging.version import Version
 
     try:
         Version(number)
-    except InvalidVersion:
+    except ValueError:  # or more digits than Python reads
         return False
     return True
 

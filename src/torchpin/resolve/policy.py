@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from torchpin.catalog.labels import parse_label
 from torchpin.errors import UsageError
@@ -50,7 +50,7 @@ def exact_version(specifier: str) -> str | None:
         return None
     try:
         return Version(match[1]).public
-    except InvalidVersion:
+    except ValueError:  # or more digits than Python reads
         return None
 
 

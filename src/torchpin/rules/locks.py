@@ -355,11 +355,11 @@ def alike(one: SpecifierSet | str, other: SpecifierSet | str) -> bool:
 
 
 def _is_version(text: str) -> bool:
-    from packaging.version import InvalidVersion, Version
+    from packaging.version import Version
 
     try:
         Version(text)
-    except InvalidVersion:
+    except ValueError:  # or more digits than Python reads
         return False
     return True
 
@@ -396,8 +396,8 @@ def bare(url: str) -> str:
 
 def outside(root: Document, lock: Lock) -> Iterator[tuple[Declaration, LockedPackage, str]]:
     """Yield declarations that no locked version of their package satisfies, with one of these."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.version import InvalidVersion, Version
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
     from torchpin.rules.lock_markers import can_hold
 
@@ -418,7 +418,7 @@ def outside(root: Document, lock: Lock) -> Iterator[tuple[Declaration, LockedPac
         try:
             parsed = SpecifierSet(one.specifier)
             versions = [(package, Version(package.version)) for package in locked]
-        except (InvalidSpecifier, InvalidVersion):
+        except ValueError:  # or more digits than Python reads
             continue
         if versions and not any(parsed.contains(v, prereleases=True) for _, v in versions):
             yield one, versions[-1][0], str(versions[-1][1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from torchpin.catalog.model import WATCHED
 from torchpin.fleet.model import Target
@@ -63,7 +63,7 @@ def pin_of(specifier: SpecifierSet) -> tuple[str, str] | None:
         if one.operator in ("==", "===") and not one.version.endswith(".*"):
             try:
                 version = Version(one.version)
-            except InvalidVersion:
+            except ValueError:  # or more digits than Python reads
                 continue
             if found is None or version.local:
                 found = (version.public, version.local or "")

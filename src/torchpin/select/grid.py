@@ -67,6 +67,8 @@ class Grid:
     def __init__(self, markers: Iterable[str], specifiers: Iterable[str] = ()) -> None:
         texts = [*markers]
         systems = dict(_SYSTEMS)
+        if any(re.search(r"\d{10}", text) for text in (*texts, *specifiers)):
+            raise UnknownMarkerError("a number that no Python has")
         machines = dict.fromkeys(_MACHINES)
         points = {Version(f"3.{minor}") for minor in _MINORS}
         for text in texts:

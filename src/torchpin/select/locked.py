@@ -416,7 +416,7 @@ def with_label(package: LockedPackage, fits: Fit, target: Target) -> tuple[Locke
     them that fits wins, so that one with a label comes before one without (measured with PDM
     2.29.4).
     """
-    from packaging.version import InvalidVersion, Version
+    from packaging.version import Version
 
     groups: dict[str, list[LockedWheel]] = {}
     for wheel in package.wheels:
@@ -428,7 +428,7 @@ def with_label(package: LockedPackage, fits: Fit, target: Target) -> tuple[Locke
         return package, fits
     try:
         ordered = sorted(groups, key=Version, reverse=True)
-    except InvalidVersion:
+    except ValueError:  # or more digits than Python reads
         return package, fits
     for version in ordered:
         some = package._replace(version=version, wheels=tuple(groups[version]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from torchpin.documents.base import Document
 from torchpin.documents.project import Project
@@ -190,7 +190,7 @@ def _parent(text: str) -> tuple[str, Version | None]:
     name, _, version = text.partition("==")
     try:
         return canonical(name), Version(version) if version else None
-    except InvalidVersion:
+    except ValueError:  # or more digits than Python reads
         return canonical(name), None
 
 

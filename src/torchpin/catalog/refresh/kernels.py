@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from torchpin.catalog.bounded import Budget, InspectError
 from torchpin.catalog.inspect import ARCH_LIBRARIES, inspect_open, show
@@ -142,7 +142,7 @@ def _same(file: File, package: str | None, version: str | None) -> None:
             and canonicalize_name(package or "") == name.package
             and Version(version or "").public == Version(name.version).public
         )
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or more digits than Python reads
         same = False
     if not same:
         raise InspectError("holds another project or version than its name says")
@@ -198,7 +198,7 @@ def torch_specifier(reading: Reading) -> str:
     for text in reading.requires:
         try:
             requirement = Requirement(text)
-        except InvalidRequirement:
+        except ValueError:  # InvalidRequirement, or more digits than Python reads
             continue
         if canonicalize_name(requirement.name) != "torch":
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from packaging.utils import canonicalize_name, parse_sdist_filename
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from torchpin.catalog.existence import CHANNELS, file_list
 from torchpin.catalog.model import FAMILY
@@ -60,7 +60,8 @@ def listings_of(
     """Return what a page lists: of a channel's page, what lies above the channels comes apart.
 
     Wheels of other projects, of platforms that the catalog does not know, and of labels that are
-    not the channel's own are left out; so are pre-releases on channels.
+    not the channel's own are left out; so are pre-releases on channels. PyPI takes no labels: those
+    on a page that stands for it are of a mirror that serves channels, too.
     """
     here: list[Wheel] = []
     above: list[Wheel] = []
@@ -68,9 +69,11 @@ def listings_of(
     known: dict[Version, str] = {}
     for text in page.versions:
         try:
-            known[Version(text)] = text
-        except InvalidVersion:
+            version = Version(text)
+        except ValueError:  # InvalidVersion, or more digits than Python reads
             continue
+        if version.local is None:
+            known[version] = text
     for file in page.files:
         name = read_name(file.name)
         if name is None:
@@ -79,6 +82,8 @@ def listings_of(
         if name.package != package:
             continue
         version = Version(name.version)
+        if channel == PYPI and name.label:
+            continue
         if channel == PYPI:
             known.setdefault(version, name.version)
         elif version.is_prerelease or name.label not in ("", channel):
@@ -108,7 +113,7 @@ def _add_sdist(sdists: set[Version], known: dict[Version, str], package: str, na
         own, version = parse_sdist_filename(name)
     except ValueError:
         return
-    if canonicalize_name(own) == package:
+    if canonicalize_name(own) == package and version.local is None:
         sdists.add(version)
         known.setdefault(version, str(version))
 

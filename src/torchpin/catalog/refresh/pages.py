@@ -24,6 +24,7 @@ MOST_FILES = 200_000
 """More files than any project has."""
 _SHA256 = regex(r"[0-9a-fA-F]{64}\Z")
 _DATE = regex(r"\d{4}-\d\d-\d\d")
+_API = regex(r"\d{1,4}(?:\.\d{1,4})?\Z")
 _NAME = regex(r"[A-Za-z0-9_.+!-]+\Z")
 
 
@@ -94,7 +95,8 @@ def parse_json(data: bytes, url: str) -> Page:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise PageError("the page is not an index in JSON (PEP 691)") from None
     if api.partition(".")[0] != "1":
-        raise PageError(f"the page is of version {api[:20]} of the simple API, not 1")
+        told = api if _API.match(api) else "unknown"
+        raise PageError(f"the page is of version {told} of the simple API, not 1")
     if not isinstance(listed, list) or not isinstance(projects, list) or len(listed) > MOST_FILES:
         raise PageError("the page is not an index in JSON (PEP 691)")
     files = tuple(file for entry in listed if (file := _json_file(entry, url)) is not None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from torchpin.catalog.records import Part, State
@@ -100,7 +100,7 @@ def _triton(version: str, readings: Mapping[str, Reading]) -> str:
         for text in reading.requires:
             try:
                 requirement = Requirement(text)
-            except InvalidRequirement:
+            except ValueError:  # InvalidRequirement, or more digits than Python reads
                 continue
             pins = [s.version for s in requirement.specifier if s.operator == "=="]
             if requirement.name == "triton" and len(pins) == 1:
@@ -113,5 +113,5 @@ def _accepts(specifier: str | None, version: str) -> bool:
         return True
     try:
         return SpecifierSet(specifier).contains(version)
-    except InvalidSpecifier:
+    except ValueError:  # InvalidSpecifier, or more digits than Python reads
         return False
