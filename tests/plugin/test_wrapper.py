@@ -343,6 +343,21 @@ def test_a_version_that_never_was_is_refused(place: Path, fakes: dict[str, str])
     assert "no published version" in done.stderr
 
 
+def test_what_runs_instead_suits_what_needs_torch(place: Path, fakes: dict[str, str]) -> None:
+    done = torchpin(*("pip", "--", "install", "vllm==0.11.0", "torch==2.9.0"), cwd=place, env=fakes)
+    assert done.returncode == 1
+    assert "vllm==0.11.0 allows torch 2.8.0" in done.stderr
+    assert "what runs: torch==2.8.0" in done.stderr
+
+
+def test_what_is_only_not_known_to_fail_is_called_so(place: Path, fakes: dict[str, str]) -> None:
+    (place / "torchpin.toml").write_text('[fleet.intel]\ngpus = ["xpu"]\npython = "3.11"\n')
+    done = torchpin("pip", "--", "install", "torch", cwd=place, env=fakes)
+    assert done.returncode == 37, done.stderr
+    assert "held to what is not known to fail on intel: torch==" in done.stderr
+    assert "https://download.pytorch.org/whl/xpu" in json.loads(done.stdout)["words"]
+
+
 def test_the_backend_of_uv_binds(place: Path, fakes: dict[str, str]) -> None:
     words = ["pip", "install", "torch", "--torch-backend", "cu126"]
     found = called("uv", "--", *words, cwd=place, env=fakes)

@@ -144,10 +144,12 @@ def steered(args: Arguments, call: Call, program: str) -> Sequence[str] | None:
 
 def said(call: Call, plan: Plan, fleet: Fleet, named: Sequence[str]) -> None:
     """Tell what the command is held to."""
+    from torchpin.plugin.command import is_known
     from torchpin.plugin.forms import pins
     from torchpin.report.style import clean
 
-    note(f"held to what runs on {clean(fleet.groups[0].name)}: {' '.join(pins(plan))}")
+    runs = "runs" if is_known(plan) else "is not known to fail"
+    note(f"held to what {runs} on {clean(fleet.groups[0].name)}: {' '.join(pins(plan))}")
     if call.action == ("add",) and named:
         note(
             "uv keeps the index in pyproject.toml for all packages; `torchpin constraints --format "

@@ -298,14 +298,34 @@ def proved(outcome: Outcome) -> bool:
 
 
 def softened(request: Request) -> Request:
-    """Return a request in which exact pins may move, ranges fall, and any index is allowed."""
-    wants = tuple(
-        want._replace(soft=True)
-        if exact_version(want.specifier) is not None
-        else want._replace(specifier="")
-        for want in request.wants
-    )
+    """Return a request in which pins of the family may move, its ranges fall, and any index counts.
+
+    What other packages need of torch stays.
+    """
+
+    def soft(want: Want) -> Want:
+        text = want.origin.text
+        if not text.startswith(want.package) and "://" not in text:
+            return want
+        if exact_version(want.specifier) is not None:
+            return want._replace(soft=True)
+        return want._replace(specifier="")
+
+    wants = tuple(soft(want) for want in request.wants)
     return request._replace(wants=wants, asked_channels=(), pypi=True)
+
+
+def is_known(plan: Plan) -> bool:
+    """Tell whether all builds of a plan are known to run, not only not known to fail."""
+    from torchpin.judge.model import UNKNOWN
+    from torchpin.judge.verdict import judge
+
+    return all(
+        judge(build, target).status != UNKNOWN
+        for target in plan.targets
+        for platform, _, build in plan.builds
+        if platform == target.group.platform
+    )
 
 
 def _kept(request: Request, catalog: Catalog, installed: Mapping[str, str]) -> Outcome | None:
