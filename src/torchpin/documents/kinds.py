@@ -107,7 +107,7 @@ _OTHERS = (
     *(".ipynb", ".csv", ".npy", ".pt", ".so", ".pyc", ".xml", ".log"),
 )
 """Most files of a folder: told from all others at a glance."""
-_ODD = re.compile(
+_ODD = regex(
     r"(?:^|/)(?:setup\.py|noxfile\.py|(?:GNU)?[Mm]akefile\.[^/]+|[^/]*(?:ocker|ontainer)file[^/]*)$"
 )
 """Of these names those that the pattern may know all the same."""
