@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT))
 
 from tools.record_golden import torchpin  # noqa: E402
 
+from torchpin.cli.parser import FORMATS  # noqa: E402
 from torchpin.report.style import redact as redact_text  # noqa: E402
 from torchpin.select.channels import holds_token, redact  # noqa: E402
 
@@ -72,7 +73,7 @@ def test_long_paths_take_linear_time() -> None:
     redact("https://h.example/" + "a1b/" * 250_000)
 
 
-@pytest.mark.parametrize("kind", ["text", "concise", "json", "github", "sarif"])
+@pytest.mark.parametrize("kind", FORMATS)
 def test_no_report_shows_a_token(tmp_path: Path, kind: str) -> None:
     line = f"--extra-index-url https://pypi.fury.example/{TOKEN}/team/\n"
     path = tmp_path / "requirements.txt"

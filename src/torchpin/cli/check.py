@@ -79,6 +79,10 @@ def rendered(view: CheckView, args: Arguments) -> str:
         from torchpin.report import github
 
         return github.render(view)
+    if kind in ("gitlab", "junit", "markdown"):
+        from importlib import import_module
+
+        return str(import_module(f"torchpin.report.{kind}").render(view))
     if kind == "sarif":
         from torchpin import __version__
         from torchpin.report import sarif

@@ -13,7 +13,7 @@ from torchpin.catalog.model import PLATFORMS
 from torchpin.cli.arguments import Arguments
 from torchpin.errors import UsageError
 
-FORMATS = ("text", "concise", "json", "github", "sarif")
+FORMATS = ("text", "concise", "json", "github", "sarif", "gitlab", "junit", "markdown")
 
 
 class Parser(argparse.ArgumentParser):
@@ -220,7 +220,10 @@ def add_output(parser: Parser, formats: tuple[str, ...] = FORMATS) -> None:
         "--output-format",
         choices=formats,
         default="text",
-        help="how to report (default: text)",
+        metavar="FORMAT" if len(formats) > 3 else None,
+        help=f"one of {', '.join(formats)} (default: text)"
+        if len(formats) > 3
+        else "how to report (default: text)",
     )
     group.add_argument(
         "--no-color",

@@ -1,0 +1,79 @@
+"""GitLab's code quality report: an array of issues.
+
+The form is documented at https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format.
+"""
+
+from __future__ import annotations
+
+from torchpin.report.model import CheckView, Locator
+from torchpin.report.style import clean
+from torchpin.rules.model import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SEVERITY = {"error": "major", "warning": "minor", "info": "info"}
+
+
+def render(view: CheckView) -> str:
+    """Return the report; ``[]`` without findings.
+
+    A fingerprint leaves the line out: an edit above a finding makes no new one of it. Findings that
+    are alike in one file are told apart by their number.
+    """
+    import json
+
+    locator = Locator()
+    seen: dict[str, int] = {}
+    issues: list[dict[str, Any]] = []
+    for finding in view.findings:
+        place = locator.finding(finding)
+        issues.append(
+            {
+                "description": _description(finding),
+                "check_name": finding.code,
+                "fingerprint": _fingerprint(finding, seen),
+                "severity": SEVERITY[finding.severity],
+                "location": {
+                    "path": path_of(finding.path),
+                    "lines": {"begin": place.line, "end": max(place.line, place.end_line)},
+                },
+            }
+        )
+    return json.dumps(issues, indent=2) + "\n"
+
+
+def path_of(path: str) -> str:
+    """Return a path as services know it: from the root of the checkout, with slashes, in UTF-8."""
+    import os
+
+    if os.path.isabs(path):
+        inside = os.path.relpath(path)
+        path = path if inside.startswith("..") else inside
+    words = path.replace(os.sep, "/").removeprefix("./")
+    return clean(words).encode("utf-8", "replace").decode()
+
+
+def _description(finding: Finding) -> str:
+    text = [f"{finding.code} {finding.name}: {clean(finding.message)}"]
+    text += [f"because: {clean(one.text)} [{one.evidence}]" for one in finding.because]
+    if finding.fix is not None:
+        text.append(f"fix ({finding.fix.safety}): {clean(finding.fix.message)}")
+    return " · ".join(text).encode("utf-8", "replace").decode()
+
+
+def _fingerprint(finding: Finding, seen: dict[str, int]) -> str:
+    from hashlib import sha256
+
+    parts = (
+        finding.code,
+        path_of(finding.path),
+        finding.package or "",
+        finding.group or "",
+        finding.python or "",
+        clean(finding.message),
+    )
+    first = "\0".join(parts)
+    number = seen[first] = seen.get(first, 0) + 1
+    return sha256(f"{first}\0{number}".encode("utf-8", "replace")).hexdigest()
