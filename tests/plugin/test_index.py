@@ -327,6 +327,31 @@ def test_a_former_index_is_replaced_whole(tmp_path: Path) -> None:
     assert sorted(one.name for one in tmp_path.iterdir()) == ["site"]
 
 
+def test_a_failure_leaves_the_former_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchpin.cli import index_build
+    from torchpin.cli.index_files import Listed
+
+    site = tmp_path / "real"
+    index_build.write(str(site), Listed((), "first"))
+    link = tmp_path / "site"
+    link.symlink_to(site)
+    index_build.write(str(link), Listed((), "second"))
+    assert link.is_symlink()
+    assert "second" in (site / "index.html").read_text()
+    rename = os.rename
+
+    def breaks(old: str, new: str) -> None:
+        if old.endswith(".new"):
+            raise KeyboardInterrupt
+        rename(old, new)
+
+    monkeypatch.setattr(os, "rename", breaks)
+    with pytest.raises(KeyboardInterrupt):
+        index_build.write(str(site), Listed((), "third"))
+    assert "second" in (site / "index.html").read_text()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["real", "site"]
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

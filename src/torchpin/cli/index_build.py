@@ -82,7 +82,7 @@ def write(folder: str, found: Listed) -> None:
     """
     from torchpin.plugin.pages import pages
 
-    target = os.path.abspath(folder)
+    target = os.path.realpath(folder)
     new, old = f"{target}.{os.getpid()}.new", f"{target}.{os.getpid()}.old"
     try:
         os.makedirs(new)
@@ -100,10 +100,12 @@ def write(folder: str, found: Listed) -> None:
         if os.path.lexists(target):
             os.rename(target, old)
         os.rename(new, target)
-    except OSError as error:
+    except BaseException as error:  # an interrupt must not lose the former index either
         if os.path.isdir(old) and not os.path.lexists(target):
             os.rename(old, target)
-        raise TorchpinError(f"cannot be written: {error.strerror}", path=folder) from error
+        if isinstance(error, OSError):
+            raise TorchpinError(f"cannot be written: {error.strerror}", path=folder) from error
+        raise
     finally:
         shutil.rmtree(new, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
