@@ -32,6 +32,7 @@ def test_volta_and_2_15(capsys: pytest.CaptureFixture[str]) -> None:
         "nvidia-cudnn-cu12==9.10.2.21",
         "torch==2.14.1+cu126 --extra-index-url https://download.pytorch.org/whl/cu126",
         "--branch v0.29.2 https://github.com/pytorch/vision",
+        "python -m pip install numpy pillow\n",
         "--branch v2.11.1 https://github.com/pytorch/audio",
         "accepts CUDA 12.6 and newer, cuDNN 8.1 and newer [measured]",
         "not known: PyTorch builds it with CUDA 13.0, 13.2 [unknown]",

@@ -9,6 +9,8 @@ from torchpin.resolve.source_facts import BUILD_REQUIREMENTS, IMAGES, SHIM, buil
 from torchpin.select.channels import channel_url
 
 GUIDE = "https://github.com/pytorch/pytorch#from-source"
+NEEDS = {"torchvision": ("python -m pip install numpy pillow",)}
+"""What a companion requires beside torch (its METADATA)."""
 
 
 class Step(NamedTuple):
@@ -74,6 +76,7 @@ def steps(found: SourceBuild) -> tuple[Step, ...]:
             Step(
                 f"{one.package} against that torch; --no-deps keeps pip from replacing it",
                 (
+                    *NEEDS.get(one.package, ()),
                     f"git clone --recursive --branch v{one.version} {one.repository}",
                     f"(cd {folder} && {force} BUILD_VERSION={one.version} \\",
                     "  python -m pip install . -v --no-build-isolation --no-deps)",
