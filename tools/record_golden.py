@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import io
 import json
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -107,7 +108,7 @@ def detail_of(finding: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {
         "code": finding["code"],
         "underlined": "\n".join(marked),
-        "because": [f"{one['text']} [{one['evidence']}]" for one in finding["because"]],
+        "because": [f"{undated(one['text'])} [{one['evidence']}]" for one in finding["because"]],
         "related": [
             f"{Path(one['path']).name}:{one['line']} {one['message']}" for one in finding["related"]
         ],
@@ -129,8 +130,13 @@ def line_of(finding: dict[str, Any]) -> str:
     group = f" ({finding['group']})" if finding["group"] else ""
     return (
         f"{name}:{finding['line']}:{finding['column']} {finding['severity']} {finding['code']} "
-        f"{finding['message']}{group}"
+        f"{undated(finding['message'])}{group}"
     )
+
+
+def undated(text: str) -> str:
+    """Return ``text`` without the day of the catalog: each refresh of the data changes it."""
+    return re.sub(r"\bcatalog of \d{4}-\d\d-\d\d", "catalog of DATE", text)
 
 
 def installs(work: Path, arguments: list[str]) -> dict[str, dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from importlib import import_module
@@ -81,3 +82,24 @@ def test_its_modules_exist_and_know_the_options(workflow: Any) -> None:
     for word in found["pytest"]:
         assert word.startswith("-") or (ROOT / word).exists()
     assert (ROOT / "src" / "torchpin" / "catalog" / "data").is_dir()
+
+
+def test_answers_that_a_release_changes_are_recorded_and_told(workflow: Any) -> None:
+    modules = [words[2] for words in commands(workflow)]
+    assert {"tools.record_golden", "tools.gen_docs"} <= set(modules)
+    assert modules.index("tools.refresh_shipped") < modules.index("tools.record_golden")
+    assert modules.index("tools.record_golden") < modules.index("pytest")
+    scripts = "".join(step.get("run", "") for _, step in steps(workflow))
+    assert "Answers that changed" in scripts
+    assert "git add --all fixtures README.md docs" in scripts
+
+
+def test_recorded_answers_leave_the_day_of_the_catalog_out() -> None:
+    from tools.record_golden import undated
+
+    text = "not judged: the catalog of 2026-11-30 does not know torch 2.99.0 of 2026-12-01"
+    assert undated(text) == text.replace("2026-11-30", "DATE")
+    date = json.loads((ROOT / "src/torchpin/catalog/data/catalog.json").read_text("utf-8"))["date"]
+    recorded = sorted(ROOT.glob("fixtures/*/*/expected.json"))
+    assert recorded
+    assert not [p.parent.name for p in recorded if f"catalog of {date}" in p.read_text("utf-8")]
