@@ -130,7 +130,7 @@ def _programs(session: nox.Session, tools: dict[str, tuple[str, ...]]) -> dict[s
         named = f"TORCHPIN_{tool.upper().replace('-', '_')}"
         if os.environ.get(named):
             continue
-        folder = Path(session.create_tmp()) / tool
+        folder = Path(session.create_tmp()).resolve() / tool
         scripts = folder / ("Scripts" if os.name == "nt" else "bin")
         ending = ".exe" if os.name == "nt" else ""
         try:

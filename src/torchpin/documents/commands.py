@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from posixpath import normpath
 
 from torchpin.documents.atoms import Atom, Source, Word, cut, span_of, text_of
 from torchpin.documents.base import (
@@ -32,7 +33,7 @@ from torchpin.documents.installers import (
     Grammar,
 )
 from torchpin.documents.parts import Image, Part, part_of, pieces
-from torchpin.documents.shell import Command, Text, read_script
+from torchpin.documents.shell import Command, Text, Written, read_script
 from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 
@@ -177,6 +178,8 @@ class Reader:
         self.folder: str | None = setting.folder
         self.names: dict[str, int] = {}
         self.parts: list[Part] = []
+        self.files: dict[str, tuple[tuple[Text, ...], str | None]] = {}
+        """Files that the script writes itself: their lines, and why these may be others."""
 
     def read(self, commands: Iterable[Command]) -> list[Part]:
         """Take in some commands; return the parts so far."""
@@ -200,6 +203,8 @@ class Reader:
 
     def command(self, command: Command, depth: int) -> None:
         """Take in one command."""
+        if command.written is not None:
+            self.write_file(command, command.written)
         words = command.words
         environment = ""
         environ = dict(command.environ)
@@ -228,6 +233,22 @@ class Reader:
             return
         command = command._replace(words=words[at:], environ=environ)
         self.program(command, environment, depth)
+
+    def write_file(self, command: Command, written: Written) -> None:
+        """Take in ``cat > requirements.txt <<EOF``."""
+        if not written.path.known or self.folder is None:
+            return
+        path = normpath(f"{self.folder or '.'}/{written.path.value}")
+        unsure = command.unsure
+        lines = written.lines
+        if not written.literal and any(set("$`\\") & set(one.value) for one in lines):
+            lines = tuple(one for one in lines if not set("$`\\") & set(one.value))
+            unsure = f"lines of {written.path.value[:40]} hold variables"
+        if written.more:
+            if path not in self.files:
+                return
+            lines, unsure = (*self.files[path][0], *lines), self.files[path][1] or unsure
+        self.files[path] = (lines, unsure)
 
     def program(self, command: Command, environment: str, depth: int) -> None:
         """Take in a command without what stands in front of its program."""
@@ -456,6 +477,18 @@ class Reader:
         writer.environment(command.environ)
         lines = [(word, pieces(_places(word.atoms), word.span)) for word in parsed.arguments]
         usable = [line for word, line in lines if _requirement(word)]
+        made = [
+            one
+            for one in writer.includes
+            if not one.constraint and normpath(one.path) in self.files
+        ]
+        for include in made:
+            own, doubt = self.files[normpath(include.path)]
+            own_lines = [(one, pieces(_places(one.atoms), one.span)) for one in own]
+            usable += [line for _, line in own_lines]
+            lines += own_lines
+            why = why or doubt
+        writer.includes = [one for one in writer.includes if one not in made]
         odd = [word.value for word in parsed.arguments if not word.known and not _requirement(word)]
         line = position(line_starts(setting.file.text), command.span.start).line
         name = f"{setting.prefix}line {line}"
@@ -487,9 +520,9 @@ class Reader:
                 one._replace(from_variable=True) if one.line_span in broken else one
                 for one in part.document.declarations
             ),
-            indexes=writer.indexes(),
-            includes=tuple(writer.includes),
-            options=tuple(writer.options),
+            indexes=(*writer.indexes(), *part.document.indexes),
+            includes=(*writer.includes, *part.document.includes),
+            options=(*writer.options, *part.document.options),
         )
         end = max(word.span.end for word in command.words)
         at: int | None = end if options_at is None else options_at

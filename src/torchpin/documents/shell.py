@@ -64,6 +64,22 @@ class Redirect(NamedTuple):
     span: Span
 
 
+_STATEMENTS = ("command", "list", "pipeline", "redirected_statement")
+"""What follows on the line of a here-document's mark."""
+
+
+class Written(NamedTuple):
+    """``cat > FILE <<EOF``: a file that a script makes itself."""
+
+    path: Text
+    lines: tuple[Text, ...]
+    """Without comments and blank lines."""
+    literal: bool
+    """The shell replaces nothing in it: the mark is quoted."""
+    more: bool
+    """``>>``: it is added to what is there."""
+
+
 class Command(NamedTuple):
     """One simple command."""
 
@@ -76,6 +92,8 @@ class Command(NamedTuple):
     unsure: str | None
     """Why it may not run: one sentence."""
     slips: tuple[Redirect, ...] = ()
+    written: Written | None = None
+    """The file that it writes a here-document into."""
 
 
 class Variable(NamedTuple):
@@ -312,7 +330,53 @@ class Shell:
                 words=(*command.words, *more),
                 slips=(*command.slips, *found),
                 span=Span(command.span.start, max(command.span.end, end)),
+                written=self.written(node, command),
             )
+        for child in node.named_children[1:]:
+            if child.type == "heredoc_redirect":
+                for after in child.named_children:  # ``cat > FILE <<EOF && pip install -r FILE``
+                    if after.type in _STATEMENTS:
+                        yield from self.statement(after, branch, unsure, depth)
+
+    def written(self, node: Node, command: Command) -> Written | None:
+        """Return the file that ``cat`` or ``tee`` writes a here-document into, None if it does
+        not."""
+        document = next(
+            (one for one in node.named_children if one.type == "heredoc_redirect"), None
+        )
+        program = command.words[0].value
+        if document is None or program not in ("cat", "tee"):
+            return None
+        parts = {one.type: one for one in document.named_children}
+        body, start = parts.get("heredoc_body"), parts.get("heredoc_start")
+        if body is None or start is None:
+            return None
+        path, more = command.words[-1], "-a" in [one.value for one in command.words]
+        if program == "cat":
+            targets = [
+                one
+                for one in (*node.named_children, *document.named_children)
+                if one.type == "file_redirect" and self.text[one.start_byte] == ">"
+            ]
+            if len(targets) != 1 or len(command.words) != 1:
+                return None
+            named = [one for one in targets[0].named_children if one.type != "file_descriptor"]
+            words = self.words(named[0]) if named else []
+            if not words:
+                return None
+            path, more = words[0], self.text[targets[0].start_byte :].startswith(">>")
+        elif len([one for one in command.words if not one.value.startswith("-")]) != 2:
+            return None
+        lines: list[Text] = []
+        at = body.start_byte
+        for line in self.text[body.start_byte : body.end_byte].split("\n"):
+            begin = at + len(line) - len(line.lstrip())
+            end = at + len(re.sub(r"(?:^|\s)#.*", "", line).rstrip())
+            if begin < end:
+                lines.append(Text(self.source.cut(begin, end), self.source.span(begin, end)))
+            at += len(line) + 1
+        literal = self.text[start.start_byte : start.start_byte + 1] in ("'", '"', "\\")
+        return Written(path, tuple(lines), literal, more)
 
     def behind(self, node: Node) -> list[Text]:
         """Return the words of a redirection that are arguments: all behind its file."""
@@ -320,7 +384,7 @@ class Shell:
             return [
                 text
                 for child in node.named_children
-                if child.type not in ("heredoc_start", "heredoc_body", "heredoc_end")
+                if child.type not in ("heredoc_start", "heredoc_body", "heredoc_end", *_STATEMENTS)
                 for text in (
                     self.behind(child) if child.type.endswith("redirect") else self.words(child)
                 )
