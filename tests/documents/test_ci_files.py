@@ -511,3 +511,20 @@ def test_aliases_do_not_unfold_without_end() -> None:
     for path, reader in READERS.items():
         with effort_below(30):
             reader(path, text.encode())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("setup.py", "noxfile.py", "a.py", "a.md", "Makefile.py", "GNUmakefile.json", "x.json"),
+        *("Dockerfile.py", "Dockerfile.c", "my.Dockerfile.md", "x.containerfile.go"),
+        *("app.dockerfile.cc", "Dockerfile-x.log", "requirements.md", "compose.json"),
+    ],
+)
+@pytest.mark.parametrize("folder", ["", "a/b/", "requirements/"])
+def test_the_quick_way_agrees_with_the_pattern(
+    name: str, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick = kind_of(folder + name)
+    monkeypatch.setattr("torchpin.documents.kinds._OTHERS", ())
+    assert quick == kind_of(folder + name)
