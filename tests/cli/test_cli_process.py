@@ -99,6 +99,8 @@ def test_help_of_a_command(run: Run, command: str) -> None:
     ("args", "words"),
     [
         (("chek",), "did you mean `check`?"),
+        (("refresh",), "did you mean `torchpin catalog refresh`?"),
+        (("verify", "--sample", "20"), "did you mean `torchpin catalog verify`?"),
         (("--verson",), "did you mean `--version`?"),
         (("check", "--outputformat", "json"), "did you mean `--output-format`?"),
         (("check", "--output-format", "jsn"), "did you mean `json`?"),

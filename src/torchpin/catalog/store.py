@@ -68,7 +68,8 @@ class Catalog:
             with open(path, encoding="utf-8") as file:
                 data = json.load(file)
         except (OSError, ValueError, RecursionError) as error:
-            raise CatalogError(f"catalog data cannot be read: {error}", path=path) from error
+            why = getattr(error, "strerror", None) or error
+            raise CatalogError(f"catalog data cannot be read: {why}", path=path) from error
         if not isinstance(data, dict) or not data:
             raise CatalogError("catalog data cannot be read: not a table with entries", path=path)
         return data

@@ -139,6 +139,8 @@ def _load(name: str) -> Command:
         what = "option" if name.startswith("-") else "command"
         known = ("--help", "--version") if what == "option" else tuple(COMMANDS)
         hint = nearest(name, known)
+        if not hint and name in ("refresh", "verify", "diff"):
+            hint = f"did you mean `torchpin catalog {name}`?"
         if not hint and what == "command" and os.path.exists(name):
             hint = f"did you mean `torchpin check {name}`?"
         raise UsageError(f"unknown {what} {name!r}", hint=hint or "run `torchpin --help`")
