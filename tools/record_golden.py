@@ -188,7 +188,7 @@ def files_of(folder: Path) -> dict[str, str]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes().decode("latin-1")
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != PROFILE
+        if path.is_file() and path.name != PROFILE and ".ruff_cache" not in path.parts
     }
 
 

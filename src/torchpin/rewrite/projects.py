@@ -98,7 +98,8 @@ class ProjectFix:
             if self.proof.holds(self.before):
                 left = self.left_alone()
                 return Fix(DISPLAY, self.shown(outcome)) if left is None else left
-        self.moved = frozenset(name for plan in outcome.plans for name in plan.moved)
+        plans = (*outcome.plans, *outcome.alternative)
+        self.moved = frozenset(name for plan in plans for name in plan.moved)
         for draft, where in self.drafts(outcome):
             fix = self.proved(draft, where)
             if fix is not None:
@@ -167,7 +168,7 @@ class ProjectFix:
             file = base_name(self.document.path)
             return f"{name} reads no index from {file}: put these into a constraints file"
         tool = client if client in ("poetry", "pdm") else self.project.tool
-        if len(plans) != 1:
+        if len(plans) != 1 or outcome.unserved:
             return f"edit the sources of {tool} by hand"
         plan = plans[0]
         pins = " ".join(f"{name}=={version}" for name, version in plan.versions)
@@ -431,14 +432,51 @@ class ProjectFix:
                 targets = (*(have.targets if have else ()), *plan.targets)
                 found[plan.channel] = plan._replace(targets=targets)
             else:
-                yield found
+                yield self.agreed(found)
 
-    def on_channel(self, part: Plan, version: str | None) -> Plan | None:
-        """Return the plan for the targets of a part from a channel: today's, PyPI's, its own."""
+    def agreed(self, found: dict[str, Plan]) -> dict[str, Plan]:
+        """Return plans with one version of each package that follows torch, where one fits all.
+
+        A pin among the plain dependencies holds for every extra.
+        """
+        listed = [dict(plan.versions) for plan in found.values()]
+        wishes: dict[str, str] = {}
+        for name in FOLLOWERS:
+            versions = dict.fromkeys(one[name] for one in listed if name in one)
+            for version in versions if len(versions) > 1 else ():
+                again = [
+                    self.on_channel(plan, dict(plan.versions)["torch"], {name: version})
+                    for plan in found.values()
+                ]
+                if all(
+                    one is not None and dict(one.versions).get(name) == version for one in again
+                ):
+                    wishes[name] = version
+        if not wishes:
+            return found
+        result: dict[str, Plan] = {}
+        for channel, plan in found.items():
+            one = self.on_channel(plan, dict(plan.versions)["torch"], wishes)
+            if one is None or one.channel != channel:
+                return found
+            result[channel] = one
+        return result
+
+    def on_channel(
+        self, part: Plan, version: str | None, wishes: Mapping[str, str] = {}
+    ) -> Plan | None:
+        """Return the plan for the targets of a part from a channel: today's, PyPI's, its own.
+
+        ``wishes``: versions to take of packages that follow torch, in place of those of the file.
+        """
         wants = self.wants([one for one in self.family() if holding(one.declaration, part.targets)])
         version = version or dict(part.versions)["torch"]
         pinned = tuple(
-            want._replace(specifier=f"=={version}", soft=False) if want.package == "torch" else want
+            want._replace(specifier=f"=={version}", soft=False)
+            if want.package == "torch"
+            else want._replace(specifier=f"=={wishes[want.package]}")
+            if want.package in wishes
+            else want
             for want in wants
         )
         pypi = self.context.catalog.find(
