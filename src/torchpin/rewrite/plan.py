@@ -42,6 +42,8 @@ def plan_fix(way: Way, context: Context, policy: str, codes: Collection[str]) ->
             return write_plan(way, context, outcome, codes, softened=soften)
         if outcome.plans:
             return Fix(DISPLAY, split_text(outcome))
+    if outcome.unserved and outcome.unserved[0].target.group.musl:
+        return Fix(DISPLAY, musl_text(way))
     return Fix(DISPLAY, unserved_text(outcome)) if outcome.unserved else None
 
 
@@ -93,6 +95,15 @@ def groups_text(plans: Iterable[Plan]) -> str:
         names = ", ".join(dict.fromkeys(target.group.name for target in plan.targets))
         parts.append(f"{names}: {plan_text(plan)}")
     return " · ".join(parts)
+
+
+def musl_text(way: Way) -> str:
+    """Return what to do on Alpine: no release has wheels for musl."""
+    image = way.part.image.reference if way.part is not None and way.part.image else ""
+    text = "no release of torch has wheels for musl: take a system with glibc"
+    if image.startswith("python:") and "-alpine" in image:
+        return f"{text}: {image.partition('-alpine')[0]}-slim in place of {image}"
+    return f"{text} (Debian, Ubuntu) in place of {image}" if image else f"{text} (Debian, Ubuntu)"
 
 
 def unserved_text(outcome: Outcome) -> str:

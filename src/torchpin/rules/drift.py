@@ -87,6 +87,7 @@ class OpenUpperBound(Rule):
         from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
         from torchpin.judge.verdict import judge
+        from torchpin.select.channels import channel_url, index_kind
 
         if not context.declared:
             return
@@ -104,6 +105,9 @@ class OpenUpperBound(Rule):
             if build is None or not admits or build.version == newest:
                 continue
             kinds = [index.kind for index in judged_set.chosen.install.indexes]
+            backend = judged_set.chosen.install.torch_backend
+            if backend is not None:  # then torch comes from there alone
+                kinds = [index_kind(channel_url(backend))]
             for candidate in context.catalog.find("torch", version=newest, platform=build.platform):
                 offered = (
                     any(kind.kind == "pypi" for kind in kinds)

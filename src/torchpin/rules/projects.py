@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import WATCHED, Build
-from torchpin.documents.base import Document
+from torchpin.documents.atoms import span_of
+from torchpin.documents.base import Document, Span
 from torchpin.documents.project import Project, ProjectIndex, Setting
 from torchpin.evidence import MEASURED, PROOF, PUBLISHED
 from torchpin.fleet.model import Target
@@ -232,7 +233,8 @@ class BackendAutoUnsafe(ProjectRule):
     Why it is bad: uv looks at the driver's version and not at the GPU: driver 580 gives cu132 on a
     GTX 1080 too, for which that channel has no kernels.
 
-    Example: ``torch-backend = "auto"`` on a GTX 1080 Ti with driver 580.
+    Example: ``torch-backend = "auto"`` on a GTX 1080 Ti with driver 580. Of ``uv pip install
+    --torch-backend auto`` in a command it is an information: the machine that runs it decides.
 
     Fix: name the backend: ``torch-backend = "cu126"``.
 
@@ -248,19 +250,48 @@ class BackendAutoUnsafe(ProjectRule):
         self, root: Document, project: Project, way: Way, context: Context
     ) -> Iterator[Finding]:
         """Yield ``auto`` where it picks what does not run."""
-        settings = [
-            (document, one)
+        places = [
+            (document, one.span)
             for document, one in backend_settings(root, way, context)
             if one.value == "auto"
         ]
-        if not context.declared or not settings:
-            return
         asked = [
             one.specifier
             for one in root.declarations
             if one.name == "torch" and one.scope != "build" and one.url is None
         ]
-        for target in context.fleet.targets():
+        yield from self.tell(places, asked, context.fleet.targets(), context, WARNING)
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield what ``auto`` picks, in a setting of a project or as an option of a command.
+
+        A command is only told of: it is the machine that runs it that decides.
+        """
+        yield from super().check(way, context)
+        part = way.part
+        if part is None or part.torch_backend != "auto":
+            return
+        span = span_of(part.backend) if part.backend else part.span
+        asked = [
+            placed.declaration.specifier
+            for placed in (*way.install.requirements, *way.install.constraints)
+            if placed.declaration.name == "torch" and placed.declaration.url is None
+        ]
+        targets = [one.target for one in way.sets]
+        yield from self.tell([(part.document, span)], asked, targets, context, INFO)
+
+    def tell(
+        self,
+        places: list[tuple[Document, Span]],
+        asked: list[str],
+        targets: Iterable[Target],
+        context: Context,
+        severity: str,
+    ) -> Iterator[Finding]:
+        """Yield a finding at each place for every target on which ``auto`` picks wrongly."""
+        if not context.declared or not places:
+            return
+        for target in targets:
             build = picked_by_auto(target, asked, context)
             if build is None:
                 continue
@@ -276,12 +307,13 @@ class BackendAutoUnsafe(ProjectRule):
                 if bad[0].question == "kernels"
                 else "needs a newer driver"
             )
-            for document, setting in settings:
+            for document, span in places:
                 yield self.finding(
                     document,
-                    setting.span,
+                    span,
                     f"auto looks at the driver alone: {target.group.driver} gives {build.channel}, "
                     f"and {build.title} {told}",
+                    severity=severity,
                     package="torch",
                     target=target,
                     because=[
