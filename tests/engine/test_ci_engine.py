@@ -122,3 +122,43 @@ def test_a_line_that_cells_share_is_not_mended_for_one_of_them(tmp_path: Path) -
     text = text.replace("2.7.0", "2.4.9")
     after = text.replace("'2.4.9'", "'2.4.1'")
     assert fixed(tmp_path, ".github/workflows/ci.yml", text) == after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "jobs:\r\n  a:\r\n    steps:\r\n      - run: |\r\n          pip install \\\r\n"
+        "            torch==2.7.9\r\n",
+        '\ufeffjobs: {a: {steps: [{run: "pip install \\"torch==2.7.9\\""}]}}',
+        "jobs:\n  a:\n    steps:\n    - run: >-\n        pip install\n        torch==2.7.9\n\n"
+        "        # é\n",
+    ],
+)
+def test_every_other_byte_stays(tmp_path: Path, text: str) -> None:
+    path = tmp_path / ".github" / "workflows" / "ci.yml"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text.encode())
+    options = Options((str(path),), isolated=True, unsafe_fixes=True)
+    ((_, data),) = fix(options, None).changes
+    assert data == text.replace("2.7.9", "2.7.1").encode()
+
+
+def test_projects_inside_of_a_project_are_compared_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        "requirements.txt": "torch==2.7.1\n",
+        "docker/Dockerfile": "FROM python:3.11\nRUN pip install torch==2.7.0\n",
+        "services/api/requirements.txt": "torch==2.5.1\n",
+        "services/api/docker/Dockerfile": "FROM python:3.11\nRUN pip install torch==2.5.1\n",
+        ".github/workflows/unit.yml": "jobs:\n  a:\n    runs-on: ubuntu-24.04\n    steps:\n"
+        "      - run: pip install torch==2.7.1 --index-url https://download.pytorch.org/whl/cpu\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    found = check(Options((".",), select=("TP505",), isolated=True), FLEET).findings
+    assert [one.path for one in found] == ["docker/Dockerfile"]
+    assert "2.7.1 in requirements.txt" in found[0].message
+    assert any("image python:3.11" in ground.text for ground in found[0].because)

@@ -15,7 +15,7 @@ from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 from torchpin.rules.context import Context, Way, base_name
 from torchpin.rules.model import INFO, WARNING, Because, Finding, Related
-from torchpin.rules.project_view import home_of, is_ci, together_with, told
+from torchpin.rules.project_view import FOLLOWING, home_of, is_ci, together_with, told
 from torchpin.rules.registry import Rule
 
 _PLAIN = frozenset(
@@ -175,7 +175,7 @@ def documents_of(context: Context) -> dict[str, Document]:
 
 
 def pins_in(ways: list[Way], context: Context) -> Iterator[Pins]:
-    """Yield the pins of the locks of some ways, then of project files, then of all others.
+    """Yield the pins of some ways: of locks, project files, lists of requirements, then all others.
 
     Each document comes once, and each part of a file.
     """
@@ -190,7 +190,7 @@ def pins_in(ways: list[Way], context: Context) -> Iterator[Pins]:
             rank = 0 if document.lock is not None else 1 if document.project is not None else 2
             name = way.install.name or "" if document.kind == "part" else ""
             kind = kinds.get(document.path, document.kind)
-            rank = 4 if kind in CHECKS else rank
+            rank = 4 if kind in CHECKS else 3 if kind in FOLLOWING else rank
             pins = Pins(way, document, kind, pins_of(document))
             found.setdefault((document.path, name), (rank, pins))
     folders = {folder_of(path) for path, _ in found} | {os.path.normpath(ways[0].project)}

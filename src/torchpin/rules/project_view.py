@@ -17,7 +17,7 @@ _OWN = frozenset(
     )
 )
 """Kinds of files that make a folder a project."""
-_FOLLOWING = PART_KINDS - _OWN - {"tox.ini", "tox.toml", "noxfile.py", "pre-commit"}
+FOLLOWING = PART_KINDS - _OWN - {"tox.ini", "tox.toml", "noxfile.py", "pre-commit"}
 """Kinds of files that may stand below the project that they install: in ``docker/``,
 ``.github/workflows/``."""
 
@@ -29,7 +29,7 @@ def home_of(path: str, kind: str, context: Context) -> str:
     their own or one above it, that has a project file or a list of requirements.
     """
     folder = os.path.normpath(os.path.dirname(path) or ".")
-    if kind not in _FOLLOWING:
+    if kind not in FOLLOWING:
         return folder
     parts = folder.split(os.sep)
     for name in (*_CI_FOLDERS, *_ASIDE):
@@ -66,7 +66,7 @@ def together_with(way: Way, context: Context) -> list[Way]:
         for one in context.ways:
             path = one.install.root.path
             kind = kinds.get(path, one.install.root.kind)
-            home = home_of(path, kind, context) if kind in _FOLLOWING else one.project
+            home = home_of(path, kind, context) if kind in FOLLOWING else one.project
             homes.setdefault(home, []).append(one)
         context.memo["homes"] = {id(one): some for some in homes.values() for one in some}
     found: list[Way] = context.memo["homes"][id(way)]
