@@ -261,7 +261,7 @@ def _read_conflicts(manifest: Manifest, uv: View) -> None:
                     group.value if group else None,
                 )
             )
-        if len(items) == len(view.value) == 1:
+        if isinstance(view.value, list) and len(items) == len(view.value) == 1:
             view.wrong("an array of two extras or groups at least")
         if items:
             manifest.conflicts.append(ConflictSet(tuple(items), view.node.span))
