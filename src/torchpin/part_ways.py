@@ -64,7 +64,7 @@ def part_entries(file: Document, client: str | None, fleet: Fleet, load: Load) -
 
 def judged_there(file: Document) -> Iterator[Document]:
     """Yield the parts whose included files mean what they do only behind this command: it has
-    indexes of its own, or finds a torch of the image or of an earlier command."""
+    indexes of its own, names a torch itself, or finds one of the image or of an earlier command."""
     held: set[str] = set()
     for part in file.parts:
         if part.uncertain is not None:
@@ -72,10 +72,10 @@ def judged_there(file: Document) -> Iterator[Document]:
         own = bool(part.document.indexes) or part.torch_backend is not None
         above = f"{part.environment}/"
         brought = "#" not in part.environment and "torch" in dict(facts_of(part).packages)
-        if own or brought or any(above.startswith(f"{one}/") for one in held):
-            yield part.document
         if any(one.name == "torch" for one in part.document.declarations):
             held.add(part.environment)
+        if own or brought or any(above.startswith(f"{one}/") for one in held):
+            yield part.document
 
 
 def without_replaced(ways: Sequence[Way]) -> list[Way]:

@@ -57,7 +57,14 @@ def test_nox_lists_the_sessions(path: Path, tmp_path: Path) -> None:
     assert "tests" in run([tool("nox"), "--list"], tmp_path)
 
 
-@pytest.mark.parametrize("path", fixed("tox.ini"), ids=lambda p: p.parts[-3])
+TOX = [
+    *fixed("tox.ini"),
+    *fixed("tox.toml"),
+    *(path for path in fixed("pyproject.toml") if "tool.tox" in path.read_text("utf-8")),
+]
+
+
+@pytest.mark.parametrize("path", TOX, ids=lambda p: p.parts[-3])
 def test_tox_reads_the_lines_that_were_written(path: Path, tmp_path: Path) -> None:
     for other in path.parent.iterdir():
         shutil.copy(other, tmp_path)
