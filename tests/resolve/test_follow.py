@@ -40,6 +40,8 @@ def plan_for(gpu: str, *wants: str, policy: str = "nearest") -> Plan:
         (V100, "2.13.0", "bitsandbytes==0.45.5", "0.45.5"),  # cu126 is in it
         (A100, "2.13.0", "torchtext==0.18.0", "0.18.0"),
         (A100, "2.2.2", "torchtext==0.16.0", "0.17.2"),
+        (V100, "2.14.1", "triton==3.9.0", "3.8.0"),  # torch requires it
+        (A100, "2.15.0", "triton==3.9.0", "3.9.0"),
     ],
 )
 def test_version(gpu: str, torch: str, pin: str, version: str) -> None:

@@ -14,7 +14,15 @@ PLATFORMS = (
 )
 FAMILY = ("torch", "torchvision", "torchaudio")
 """The packages that a plan moves together."""
-FOLLOWERS = ("torchcodec", "torchao", "xformers", "bitsandbytes", "torchtext", "torchdata")
+FOLLOWERS = (
+    "torchcodec",
+    "torchao",
+    "xformers",
+    "bitsandbytes",
+    "torchtext",
+    "torchdata",
+    "triton",
+)
 """The packages for which a plan chooses the version once torch is chosen."""
 WATCHED = (
     *FAMILY,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from torchpin.catalog.model import Build
-from torchpin.evidence import INFERRED, PUBLISHED
+from torchpin.evidence import INFERRED, MEASURED, PUBLISHED
 from torchpin.judge.model import FAILS, PARTLY, RUNS, Reason
 from torchpin.named import NamedTuple
 from torchpin.resolve.model import Want
@@ -146,6 +146,8 @@ class _Follower:
         pinned = [exact_version(want.specifier) for want in self.wants]
         if any(pinned):
             return next(version for version in pinned if version)
+        if self._required():
+            return next((v for v in self._inside() if v in self._required()), None)
         for version in self._inside():
             for build in self.space.catalog.find(self.package, version=version):
                 try:
@@ -160,7 +162,7 @@ class _Follower:
 
         Nothing may stand against what the file says; for any other version something must speak.
         """
-        if natural is not None:
+        if natural is not None and (natural in self._required() or not self._required()):
             yield natural
         known = [version for version in self._bounded() if self._known(version)]
         inside = set(self._inside())
@@ -170,6 +172,14 @@ class _Follower:
         if anchor is not None and self.policy == NEAREST:
             rest = list(nearest_first(rest, anchor))
         yield from sorted(rest, key=lambda version: not self._made_for(version))
+
+    def _required(self) -> tuple[str, ...]:
+        """The versions of triton that a CUDA torch for Linux requires; empty for all others."""
+        if self.package != "triton" or not any(
+            host.cuda and platform.startswith("linux") for platform, host in self.hosts
+        ):
+            return ()
+        return self.space.catalog.partners(self.torch, "triton")
 
     def _known(self, version: str) -> bool:
         """True if METADATA or a published table says that a version goes with this torch."""
@@ -260,6 +270,11 @@ class _Follower:
             reason = self._reason(natural)
             if reason is not None:
                 lines.append((reason.text, reason.evidence, reason.source))
+        if self._required():
+            text = f"torch {self.torch} requires triton {' or '.join(self._required())}"
+            pypi = any(host.home == PYPI for _, host in self.hosts)
+            where = f"METADATA of PyPI's torch {self.torch}"
+            lines.append((text, MEASURED if pypi else INFERRED, where))
         for (_, host), (_, _, build) in zip(self.hosts, builds, strict=True):
             for reason in self.space.judge_pair(build, host):
                 if reason.status != FAILS:

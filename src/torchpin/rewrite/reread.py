@@ -75,10 +75,12 @@ def holds(way: Way, context: Context, plan: Plan, one: Draft) -> bool:
             if selection.status == "skipped" or selection.package not in versions:
                 continue
             build = selection.build
-            if build is None:
-                return False
             follows = selection.package in FOLLOWERS
             moved = not follows or selection.package in part_of(plan, target).moved
+            if build is None and not moved and selection.status != "none":
+                continue  # what comes is not known, as before
+            if build is None:
+                return False
             if one.pinned and moved and build.version != versions[selection.package]:
                 return False
             working = loaded(build, torch) if follows and torch is not None else build
