@@ -392,7 +392,10 @@ def insert_index(way: Way, document: Document, plan: Plan) -> tuple[Document, Ed
 
         edit = add_options(way.part, document, lines)
         if edit is None:
-            raise RefusedError("there is no place for an index here")
+            wanted = lines[0] if lines else "the index"
+            if way.part.syntax == "toml" and way.part.name.startswith("environment "):  # Pixi
+                wanted = f'index = "{channel_url(plan.channel)}" at each of them'
+            raise RefusedError(f"no index line can be added here; by hand: {wanted}")
         return document, edit
     newline = document.newline
     if document.indexes:
