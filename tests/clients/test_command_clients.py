@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import pytest
 from tests.clients.harness import assert_installs
-from tests.clients.installs import _PYPI, _PYTORCH, others_in, shared, where_of
+from tests.clients.installs import _PYPI, _PYTORCH, SERVED, others_in, shared, where_of
 from tools.record_golden import FILES
 
-from torchpin.catalog.model import FAMILY
 from torchpin.documents.loader import load
 from torchpin.documents.parts import Part
 from torchpin.fleet.profile import load_profile
@@ -98,5 +97,5 @@ def test_a_command_installs_what_it_promises(case: Case) -> None:
         root.write_text("")
         result = pip.run(root, where_of(target), stub.at(base), arguments)
     assert result.ok, f"pip {' '.join(arguments)} stops:\n{result.log}"
-    said = {name: one.version for name, one in result.packages.items() if name in FAMILY}
+    said = {name: one.version for name, one in result.packages.items() if name in SERVED}
     assert {name: said.get(name) for name in case.expected} == case.expected
