@@ -17,7 +17,7 @@ from torchpin.fleet.model import Fleet, NodeGroup, Python, Target
 from torchpin.rules.context import Way
 from torchpin.select.image_torch import image_install, image_targets
 from torchpin.select.parts import facts_of, part_installs
-from torchpin.ways import Entry, Load, bound_groups, client_of, targets_of
+from torchpin.ways import Entry, Load, bound_groups, client_of, quiet, targets_of
 
 PYTHONS = tuple(Python(3, minor) for minor in range(6, 20))
 """What a specifier may choose among."""
@@ -29,6 +29,8 @@ def part_entries(file: Document, client: str | None, fleet: Fleet, load: Load) -
         return  # the lock installs
     if file.kind == "pixi.toml" and os.path.isfile(f"{file.path.removesuffix('toml')}lock"):
         return
+    if any(part.client == "uv" and part.command for part in file.parts):
+        file = beside_settings(file, load)
     bound = bound_groups(fleet, file.path)
     private = dict(fleet.settings.indexes)
     groups: dict[tuple[str, tuple[str, ...]], list[Target]] = {}
@@ -60,6 +62,29 @@ def part_entries(file: Document, client: str | None, fleet: Fleet, load: Load) -
                 found.part,
                 found.before,
             )
+
+
+def beside_settings(file: Document, load: Load) -> Document:
+    """Return a file whose ``uv`` commands are unsure where a project file beside it, or above it,
+    names indexes: ``uv pip`` takes these, too, if it runs there (measured with uv 0.13.9)."""
+    from torchpin.documents.uv_beside import settings_beside
+
+    manifest = os.path.join(os.path.dirname(file.path), "pyproject.toml")
+    found = settings_beside(manifest, load)
+    if found is None and os.path.isfile(manifest):
+        found = quiet(load, manifest)
+    project = found.project if found is not None else None
+    if found is None or project is None or not any(not one.explicit for one in project.indexes):
+        return file
+    doubt = f"uv also takes the indexes of {os.path.basename(found.path)}, if it runs there"
+    return file._replace(
+        parts=tuple(
+            part._replace(uncertain=doubt)
+            if part.client == "uv" and part.command and part.uncertain is None
+            else part
+            for part in file.parts
+        )
+    )
 
 
 def judged_there(file: Document) -> Iterator[Document]:
