@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +16,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 os.environ.pop("TORCHPIN_CATALOG", None)
-os.environ["TORCHPIN_CACHE_DIR"] = str(Path(__file__).parent / "no-such-cache")  # shipped data only
+CACHE = tempfile.mkdtemp(prefix="torchpin-tests-")
+"""A cache of its own, empty at the start: no catalog but the shipped one is used."""
+os.environ["TORCHPIN_CACHE_DIR"] = CACHE
+atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
 DATA = Path(__file__).parent.parent / "src" / "torchpin" / "catalog" / "data"
 os.environ["TORCHPIN_TODAY"] = json.loads((DATA / "catalog.json").read_text("utf-8"))["date"]
 
