@@ -183,3 +183,29 @@ def test_the_list_of_nvidia_smi() -> None:
 def test_what_nvidia_smi_says_instead(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         written(("a.txt", text))
+
+
+@pytest.mark.parametrize("prefix", ["", "n1: "])
+def test_two_drivers_are_two_machines(prefix: str) -> None:
+    rows = ("Tesla V100-SXM2-16GB, 470.82.01", "NVIDIA A100-SXM4-80GB, 550.54.15")
+    fleet = fleet_of(("gpus.csv", "".join(f"{prefix}{row}\n" for row in rows)))
+    assert [(arches(group), group.driver) for group in fleet.groups] == [
+        (["sm_70"], "470.82.01"),
+        (["sm_80"], "550.54.15"),
+    ]
+
+
+def test_a_row_without_a_driver_takes_none_of_two() -> None:
+    rows = "name, driver_version\nTesla V100, 470.82.01\nTesla T4, [N/A]\nA100, 550.54.15\n"
+    fleet = fleet_of(("gpus.csv", rows))
+    assert {(*arches(group), group.driver) for group in fleet.groups} == {
+        ("sm_70", "470.82.01"),
+        ("sm_75", None),
+        ("sm_80", "550.54.15"),
+    }
+
+
+def test_files_of_one_name_with_two_drivers_are_two_machines() -> None:
+    old, new = smi_xml("Tesla T4", driver="470.82.01"), smi_xml("Tesla T4", driver="550.54.15")
+    fleet = fleet_of(("a/n1.xml", old), ("b/n1.xml", new), ("c/n1.xml", old))
+    assert [group.driver for group in fleet.groups] == ["470.82.01", "550.54.15"]

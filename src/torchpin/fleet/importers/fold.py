@@ -69,7 +69,7 @@ def fold(inputs: Sequence[Found], gpus: tuple[str, ...] | None = None) -> tuple[
 
     Args:
         inputs: what was read. A machine of which several inputs tell is one machine: each value is
-            taken from the first that tells it.
+            taken from the first that tells it. Two of one name with different drivers are two.
         gpus: the GPUs of machines of which no input tells them (empty: none); None: not known.
     """
     known: dict[SeenGpu, Named] = {}
@@ -94,19 +94,30 @@ def fold(inputs: Sequence[Found], gpus: tuple[str, ...] | None = None) -> tuple[
 
 def _merged(inputs: Sequence[Found]) -> list[tuple[Machine, tuple[str, ...]]]:
     """Return every machine once, with the inputs that tell of it."""
-    by_name: dict[str, int] = {}
+    by_name: dict[str, list[int]] = {}
     merged: list[tuple[Machine, tuple[str, ...]]] = []
     for found in inputs:
         for machine in found.machines:
-            place = by_name.get(machine.name) if machine.name else None
+            places = by_name.setdefault(machine.name, []) if machine.name else []
+            place = next((at for at in places if _agree(merged[at][0], machine)), None)
             if place is None:
-                if machine.name:
-                    by_name[machine.name] = len(merged)
+                places.append(len(merged))
                 merged.append((_ordered(machine), (found.what,)))
                 continue
             first, what = merged[place]
             merged[place] = (_both(first, machine), tuple(dict.fromkeys((*what, found.what))))
     return merged
+
+
+def _agree(first: Machine, second: Machine) -> bool:
+    """Tell whether two may be one machine: none has two drivers."""
+    drivers = [
+        told.value
+        for machine in (first, second)
+        for key, told in machine.facts
+        if key == "driver" and not told.doubt
+    ]
+    return len(set(drivers)) < 2
 
 
 def _both(first: Machine, second: Machine) -> Machine:

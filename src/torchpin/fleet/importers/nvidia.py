@@ -136,7 +136,8 @@ def read_list(text: str, source: str, name: str) -> Found:
 def read_csv(text: str, source: str, name: str) -> Found:
     """Return the machines of ``nvidia-smi --query-gpu=… --format=csv``, with header or without.
 
-    Lines may begin with ``HOST: ``, as ``pdsh`` and ``clush`` write them.
+    Lines may begin with ``HOST: ``, as ``pdsh`` and ``clush`` write them. A machine has one driver:
+    lines with different ones are of different machines, of whatever name.
 
     Raises:
         UsageError: no column holds the names of GPUs, or a line is cut off.
@@ -173,9 +174,13 @@ def read_csv(text: str, source: str, name: str) -> Found:
         )
     machines: list[Machine] = []
     for owner, (gpus, drivers) in seen.items():
-        driver = next(filter(None, drivers), "")
-        facts = (("driver", Told(driver, "driver_version")),) if driver else ()
-        machines.append(Machine(owner, tuple(gpus), "name", facts))
+        told = list(dict.fromkeys(filter(None, drivers)))
+        if len(told) == 1:
+            drivers = told * len(gpus)
+        for driver in dict.fromkeys(drivers):  # a machine has one driver: two are two machines
+            own = tuple(gpu for gpu, its in zip(gpus, drivers, strict=True) if its == driver)
+            facts = (("driver", Told(driver, "driver_version")),) if driver else ()
+            machines.append(Machine(owner if driver or not told else "", own, "name", facts))
     return Found("nvidia-smi --query-gpu", tuple(machines))
 
 
