@@ -175,3 +175,11 @@ def test_hidden_folders_of_ci_systems_are_looked_into(tmp_path: Path) -> None:
         (tmp_path / name).write_text("run: pip install torch\n")
     found = discover([str(tmp_path)], ALL).files
     assert [one.kind for one in found] == ["circleci", "github-workflow"]
+
+
+def test_a_named_profile_stands_for_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.14.1\n")
+    profile = tmp_path / "torchpin.toml"
+    profile.write_text("[fleet.a]\ngpus = []\n")
+    found = discover([str(profile)], KINDS)
+    assert [Path(one.path).name for one in found.files] == ["requirements.txt"]

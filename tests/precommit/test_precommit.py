@@ -135,6 +135,19 @@ def test_check_blocks_what_breaks_the_fleet(tmp_path: Path, hooks: tuple[Path, s
     assert project.commits() == 2
 
 
+def test_a_changed_fleet_is_held_against_every_file(
+    tmp_path: Path, hooks: tuple[Path, str, Path]
+) -> None:
+    project = repository(tmp_path, hooks, "torchpin-check")
+    project.write("requirements.txt", GOOD)
+    project.run("git", "commit", "-m", "good")
+    project.write("torchpin.toml", FLEET.replace('"', '"RTX 5090", "', 1))
+    said = project.run("git", "commit", "-m", "new machines", ok=False)
+    assert "TP201" in said
+    project.write("torchpin.toml", "[fleet\n")
+    assert "torchpin.toml" in project.run("git", "commit", "-m", "no fleet", ok=False)
+
+
 def test_fix_mends_and_the_second_commit_passes(
     tmp_path: Path, hooks: tuple[Path, str, Path]
 ) -> None:

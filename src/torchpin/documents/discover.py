@@ -12,8 +12,19 @@ from torchpin.documents.loader import load, read_bytes
 from torchpin.errors import TorchpinError, UsageError
 from torchpin.named import NamedTuple
 
-__all__ = ["FILES_PATTERN", "KINDS", "Found", "FoundFile", "discover", "kind_of", "load"]
+__all__ = [
+    "FILES_PATTERN",
+    "KINDS",
+    "PROFILE",
+    "Found",
+    "FoundFile",
+    "discover",
+    "kind_of",
+    "load",
+]
 
+PROFILE = "torchpin.toml"
+"""The file that declares the fleet; named as a path it stands for its folder."""
 _SKIPPED_FOLDERS = frozenset(("node_modules", "site-packages", "__pycache__", "bower_components"))
 _HIDDEN_FOLDERS = frozenset(
     (
@@ -70,7 +81,8 @@ def discover(paths: Sequence[str], kinds: frozenset[str] | None = None) -> Found
     Each file comes once, also where links or overlapping arguments lead to it twice. What git
     ignores, hidden folders but for those of CI systems, virtual environments, ``node_modules`` and
     ``site-packages`` are passed over unless named. A file that is named is taken whatever its
-    name, as a requirements file if the name does not tell. ``kinds`` are those wanted
+    name, as a requirements file if the name does not tell; a ``torchpin.toml`` stands for its
+    folder, since every file there is judged by it. ``kinds`` are those wanted
     (``KINDS``: all), None for requirements files only. A project file that a folder holds is left
     out if it names nothing that torchpin knows and no lock stands beside it.
 
@@ -91,8 +103,10 @@ def discover(paths: Sequence[str], kinds: frozenset[str] | None = None) -> Found
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise TorchpinError(f"cannot be looked at: {reason}", path=path) from error
-        if stat.S_ISDIR(status.st_mode):
-            for file, kind in _walk(path, wanted, folders, skipped):
+        profile = os.path.basename(path) == PROFILE
+        if stat.S_ISDIR(status.st_mode) or profile:
+            folder = (os.path.dirname(path) or ".") if profile else path
+            for file, kind in _walk(folder, wanted, folders, skipped):
                 _add(file, kind, files, seen)
             continue
         named = kind_of(path)
