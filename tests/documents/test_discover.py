@@ -181,5 +181,5 @@ def test_a_named_profile_stands_for_its_folder(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("torch==2.14.1\n")
     profile = tmp_path / "torchpin.toml"
     profile.write_text("[fleet.a]\ngpus = []\n")
-    found = discover([str(profile)], KINDS)
+    found = discover([str(profile)], ALL)
     assert [Path(one.path).name for one in found.files] == ["requirements.txt"]
