@@ -24,7 +24,10 @@ def add_profile_output(parser: Parser) -> None:
         "--group", metavar="NAME", help="name of the node groups (default: by their GPUs)"
     )
     parser.add_argument(
-        "--output", metavar="FILE", help="write the profile to this file (default: print it)"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write the profile to this file (default: print it)",
     )
     parser.add_argument("--force", action="store_true", help="overwrite the file of --output")
     parser.add_argument("-q", "--quiet", action="store_true", help="no notes")

@@ -84,6 +84,14 @@ def test_what_is_left_open_is_exit_1_and_gpu_closes_it(
     assert "[fleet.train]" in told.out
 
 
+def test_a_value_that_is_left_out_is_exit_1(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "new.csv").write_text("NVIDIA GeForce RTX 5090, 535.104.05\n")
+    assert guarded(["fleet", "import", "new.csv", "-o", "torchpin.toml"]) == 1
+    assert "1 to be filled in by hand" in capsys.readouterr().err
+    assert '# driver = "535.104.05"' in (here / "torchpin.toml").read_text(encoding="utf-8")
+    assert load_profile("torchpin.toml").groups[0].driver is None
+
+
 def test_files_join(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     (here / "n1.xml").write_text(smi_xml("Tesla T4"))
     assert guarded(["fleet", "import", "slurm.txt", "n1.xml"]) == 0

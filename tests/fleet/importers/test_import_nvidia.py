@@ -142,7 +142,7 @@ def test_a_known_card_beside_an_unknown_one_counts() -> None:
 
 def test_a_driver_that_cannot_know_the_card_is_left_out() -> None:
     result = written(("a.xml", smi_xml("NVIDIA GeForce RTX 5090", driver="535.54.03")))
-    assert (result.declared, result.open) == (1, 0)
+    assert (result.declared, result.open) == (1, 1)
     assert '# driver = "535.54.03"' in result.text
     assert "is older than" in result.text
 
@@ -151,6 +151,18 @@ def test_a_jetson_has_no_driver_of_its_own() -> None:
     group = group_of(("a.csv", "name, driver_version\nOrin (nvgpu), 540.3.0\n"))
     assert (arches(group), group.driver) == (["sm_87"], None)
     assert group.platform == "linux-aarch64"
+    assert written(("a.csv", "name, driver_version\nOrin (nvgpu), 540.3.0\n")).open == 1
+
+
+def test_what_is_not_told_is_a_comment() -> None:
+    lines = written(("a.xml", smi_xml("Tesla T4"))).text.splitlines()
+    keys = [line.partition(" = ")[0] for line in lines if " = " in line]
+    assert keys == ["gpus", "driver", "# python", "# platform", "# glibc"]
+    windows = written(("a.xml", smi_xml("NVIDIA GeForce RTX 4090", driver="551.86", model="WDDM")))
+    assert "# python = " in windows.text
+    assert "glibc" not in windows.text
+    assert "# platform" not in windows.text
+    assert windows.open == 0
 
 
 def test_a_short_line_is_told() -> None:

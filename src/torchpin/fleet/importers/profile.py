@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torchpin.errors import ConfigError
 from torchpin.fleet.importers.fold import Group, Named
 from torchpin.fleet.importers.hosts import compress
-from torchpin.fleet.importers.model import Told, printable
+from torchpin.fleet.importers.model import KEYS, Told, printable
 from torchpin.fleet.profile import read_profile
 from torchpin.named import NamedTuple
 from torchpin.patterns import regex
@@ -24,7 +24,7 @@ class Written(NamedTuple):
     declared: int
     """Node groups that it declares."""
     open: int
-    """Groups and GPUs that stand there as comments, for a person to fill in."""
+    """Groups, GPUs and values that stand there as comments, for a person to fill in."""
 
 
 def profile_text(groups: Sequence[Group], title: str, name: str = "") -> Written:
@@ -60,10 +60,16 @@ def _group(group: Group, table: str) -> tuple[list[str], bool, int]:
             else "Which GPUs? " + "; ".join(gpu.note for gpu in unknown) + "."
         )
         return [*head, f"# {printable(reason, 300)}", *_off(body)], False, 1
-    body, refused = _accepted(body)
+    body, refused, without = _accepted(body)
     if refused:
         return [*head, f"# Left out: {refused}.", *_off(body)], False, 1
-    return [*head, *body], True, len(unknown)
+    facts = dict(group.facts)
+    jetpack = facts.get("jetpack")
+    if jetpack is not None:
+        without += bool(jetpack.doubt)
+    elif "driver" in facts and _is_jetson(known):
+        without += 1  # its JetPack is to be declared in place of the driver
+    return [*head, *body], True, len(unknown) + without
 
 
 def _body(group: Group, table: str, known: list[Named], unknown: list[Named]) -> list[str]:
@@ -74,8 +80,22 @@ def _body(group: Group, table: str, known: list[Named], unknown: list[Named]) ->
     else:
         lines += _gpus(known, group.gpus_where)
         lines += (f"# not among them: {printable(gpu.note, 300)}" for gpu in unknown)
-    lines += (_fact(key, _doubted(key, told, known)) for key, told in group.facts)
-    return lines
+    facts = [(key, _fact(key, _doubted(key, told, known))) for key, told in group.facts]
+    facts += _not_told(dict(group.facts))
+    return lines + [line for _, line in sorted(facts, key=lambda fact: KEYS.index(fact[0]))]
+
+
+def _not_told(facts: dict[str, Told]) -> list[tuple[str, str]]:
+    """Return a comment for each value that most groups have and no input told."""
+    missing: dict[str, str] = {}
+    if "python" not in facts:
+        missing["python"] = "the Python of your environments"
+    if "platform" not in facts:
+        missing["platform"] = "torchpin takes what its GPUs sit in, else linux-x86_64"
+    system = facts["platform"].value if "platform" in facts else "linux"
+    if system.startswith("linux") and not {"glibc", "libc"} & set(facts):
+        missing["glibc"] = "as `ldd --version` prints it where torch runs"
+    return [(key, f'# {key} = "…"  # not told; {what}') for key, what in missing.items()]
 
 
 def _gpus(known: list[Named], where: str) -> list[str]:
@@ -98,9 +118,13 @@ def _fact(key: str, told: Told) -> str:
 
 def _doubted(key: str, told: Told, known: list[Named]) -> Told:
     """Return the driver of a Jetson as a comment: L4T has numbers of its own."""
-    if key == "driver" and known and all(gpu.tegra for gpu in known):
+    if key == "driver" and _is_jetson(known):
         return told._replace(doubt="a Jetson's driver comes with its JetPack: declare jetpack")
     return told
+
+
+def _is_jetson(known: list[Named]) -> bool:
+    return bool(known) and all(gpu.tegra for gpu in known)
 
 
 def _about(group: Group) -> list[str]:
@@ -123,23 +147,23 @@ def _about(group: Group) -> list[str]:
     return lines
 
 
-def _accepted(body: list[str]) -> tuple[list[str], str]:
-    """Return the body with what no profile accepts as a comment; and why that fails, or ``""``.
+def _accepted(body: list[str]) -> tuple[list[str], str, int]:
+    """Return the body with what no profile accepts as a comment; why that fails; how many are so.
 
     An input may hold a driver that does not know the GPU beside it, or a system that torchpin does
     not know. One wrong value is left out; without the platform nothing else would be true.
     """
     reason = _refusal(body)
     if not reason:
-        return body, ""
+        return body, "", 0
     for number, line in enumerate(body):
         key = line.partition(" = ")[0]
         if line.startswith("#") or key in ("gpus", "platform") or " = " not in line:
             continue
         without = [*body[:number], f"# {line}; left out: {reason}", *body[number + 1 :]]
         if not _refusal(without):
-            return without, ""
-    return body, reason
+            return without, "", 1
+    return body, reason, 0
 
 
 def _refusal(body: list[str]) -> str:
