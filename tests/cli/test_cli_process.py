@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -163,6 +164,31 @@ def test_a_comment_that_silences_nothing_is_told(run: Run, broken: Path) -> None
         "note: requirements.txt:2: no rule begins with 'TP77': it silences nothing",
     ]
     assert "silences" not in told(run("check", "--quiet", *FLEET))
+
+
+STALE = (
+    'version = 1\nrevision = 3\nrequires-python = "==3.11.*"\n\n[[package]]\nname = "app"\n'
+    'version = "0"\nsource = { virtual = "." }\ndependencies = [\n    { name = "torch" },\n]\n\n'
+    '[package.metadata]\nrequires-dist = [{ name = "torch", specifier = ">=2.10" }]\n\n'
+    '[[package]]\nname = "torch"\nversion = "2.15.0"\n'
+    'source = { registry = "https://pypi.example/simple" }\nwheels = [\n'
+    '    { url = "https://files.example/torch-2.15.0-cp311-cp311-manylinux_2_28_x86_64.whl", '
+    f'hash = "sha256:{"0" * 64}", size = 1 }},\n]\n'
+)
+
+
+def test_a_mended_project_whose_lock_is_left_says_what_to_run(run: Run, broken: Path) -> None:
+    broken.unlink()
+    manifest = broken.with_name("pyproject.toml")
+    manifest.write_text(
+        '[project]\nname = "app"\nversion = "0"\nrequires-python = "==3.11.*"\n'
+        'dependencies = ["torch>=2.10"]\n\n[tool.uv]\n'
+    )
+    broken.with_name("uv.lock").write_text(STALE)
+    done = run("fix", "--unsafe-fixes", *FLEET)
+    assert done.returncode == 1, done
+    assert "cu126" in manifest.read_text()
+    assert re.search(r"^Wrote \S*pyproject\.toml\. Now run `uv lock ", text(done), re.MULTILINE)
 
 
 def test_check_finds_and_fix_mends(run: Run, broken: Path) -> None:

@@ -184,7 +184,16 @@ def _report(result: FixResult, args: Arguments) -> None:
         return
     names = ", ".join(clean(document.path) for document, _ in result.changes)
     paint = style(no_color=args.no_color)
-    line = f"Mended {plural(mended, 'finding')} in {plural(len(result.changes), 'file')}: {names}."
+    if mended:
+        files = plural(len(result.changes), "file")
+        line = f"Mended {plural(mended, 'finding')} in {files}: {names}."
+    else:
+        line = f"Wrote {names}."
+    commands = dict.fromkeys(
+        one.fix.command for one in result.report_after.findings if one.fix and one.fix.command
+    )
+    if commands:
+        line += f" Now run {' and '.join(f'`{clean(one)}`' for one in commands)}."
     out(paint.paint("good", line) + "\n")
 
 
