@@ -744,3 +744,19 @@ def test_rules_on_projects_are_left_out_where_there_are_none() -> None:
         *("TP701", "TP702", "TP703", "TP704"),
         *("TP801", "TP802", "TP901", "TP902", "TP903", "TP904"),
     }
+
+
+def test_a_version_for_too_few_pythons_of_a_poetry_project_is_not_called_yanked(
+    check: Check,
+) -> None:
+    rest = '[tool.poetry]\n[build-system]\nbuild-backend = "poetry.core.masonry.api"\n'
+    found = check(pyproject=project('["torch==2.15.0", "torchvision>=0.29"]', rest))
+    finding = of(found, "TP102")
+    assert finding.severity == "error"
+    assert finding.package == "torchvision"
+    assert finding.fix is not None
+    assert (finding.fix.safety, finding.fix.message) == (
+        "display",
+        'write requires-python = ">=3.11,!=3.14.1"',
+    )
+    assert not any("yanked" in one.message for one in found)

@@ -65,3 +65,9 @@ def test_the_order_of_the_sources_counts_if_asked_for() -> None:
     order = "[tool.pdm.resolution]\nrespect-source-order = true\n"
     assert build(one(order + PYPI + CU126, '"torch==2.13.0"')) == "2.13.0 pypi"
     assert build(one(order + CU126 + PYPI, '"torch==2.13.0"')) == "2.13.0+cu126 channel"
+
+
+def test_a_version_that_is_not_for_every_python_of_the_project_is_told_as_that() -> None:
+    miss = one(PYPI, '"torch==2.15.0"', "3.10").miss
+    assert miss is not None
+    assert (miss.kind, miss.cure) == ("python", 'requires-python = ">=3.11"')

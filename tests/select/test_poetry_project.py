@@ -52,6 +52,42 @@ def test_an_excluded_patch_release_holds_torchvision_back() -> None:
     assert (build(found), build(found, "torchvision")) == ("2.15.0 pypi", "0.29.2 pypi")
 
 
+def test_a_version_that_is_not_for_every_python_of_the_project_is_told_as_that() -> None:
+    found = chosen('torchvision = ">=0.29"\n', ">=3.11")
+    miss = one(found, "torchvision").miss
+    assert miss is not None
+    assert (miss.kind, miss.evidence) == ("python", "measured")
+    assert miss.message == (
+        "torchvision 0.29.2 requires Python >=3.10,!=3.14.1: "
+        "the project (>=3.11) is for Python 3.14.1 too"
+    )
+    assert miss.cure == 'python = ">=3.11,!=3.14.1"'
+    mended = chosen('torchvision = ">=0.29"\n', ">=3.11,!=3.14.1")
+    assert build(mended, "torchvision") == "0.29.2 pypi"
+
+
+def test_one_range_of_pythons_cures_all_packages() -> None:
+    found = chosen('torch = "2.15.0"\ntorchvision = ">=0.29"\n', ">=3.8,<4")
+    cures = {s.miss.cure for s in found.selections if s.miss is not None}
+    assert cures == {'python = ">=3.11,!=3.14.1,<4"'}
+    mended = chosen('torch = "2.15.0"\ntorchvision = ">=0.29"\n', ">=3.11,!=3.14.1,<4")
+    assert build(mended) == "2.15.0 pypi"
+
+
+def test_a_project_for_no_python_of_a_version_has_no_cure() -> None:
+    miss = one(chosen('torch = "2.15.0"\n', ">=3.8,<3.9")).miss
+    assert miss is not None
+    assert (miss.kind, miss.cure) == ("python", "")
+
+
+def test_a_fork_for_some_pythons_is_told_of_those() -> None:
+    body = "torchvision = {{ version = '>=0.29', markers = \"python_version {} '3.14'\" }}\n"
+    assert build(chosen(body.format("<"), ">=3.11"), "torchvision") == "0.29.2 pypi"
+    other = one(chosen(body.format("<="), ">=3.11"), "torchvision")
+    assert other.miss is not None
+    assert other.miss.kind == "python"
+
+
 def test_an_explicit_source_serves_only_what_names_it() -> None:
     body = 'torch = { version = ">=2.11", source = "cu126" }\n'
     assert build(chosen(body + source("cu126"))) == "2.14.1+cu126 channel"

@@ -23,7 +23,7 @@ from torchpin.rules.context import (
 )
 from torchpin.rules.files import nightly_day
 from torchpin.rules.lock_stops import missing_elsewhere
-from torchpin.rules.model import ERROR, WARNING, Because, Finding, Related
+from torchpin.rules.model import DISPLAY, ERROR, WARNING, Because, Finding, Fix, Related
 from torchpin.rules.registry import Rule
 from torchpin.select.model import Miss, Selection
 
@@ -219,19 +219,32 @@ class NoWheelForPython(MissRule):
 
     What it does: compares the wheels' Python tags with the declared Pythons.
 
-    Why it is bad: the install stops, or silently takes an older release.
+    Why it is bad: the install stops, or silently takes an older release. Poetry and PDM lock a
+    version only if its ``Requires-Python`` admits every Python that the project is for.
 
-    Example: ``torch==2.15.0`` on Python 3.10.
+    Example: ``torch==2.15.0`` on Python 3.10; ``torchvision>=0.29`` in a project of Poetry with
+    ``requires-python = ">=3.11"``: torchvision 0.29.2 is not for Python 3.14.1.
 
-    Fix: the nearest release that has a wheel for this Python.
+    Fix: the nearest release that has a wheel for this Python; a narrower ``requires-python``.
 
-    Evidence: the wheels' file names.
+    Evidence: the wheels' file names and ``Requires-Python``.
     """
 
     code = "TP102"
     name = "no-wheel-for-python"
     severity = ERROR
     kinds: ClassVar[tuple[str, ...]] = ("python",)
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield the misses, each with what the project may say instead."""
+        cures = {
+            one.selection.miss.message: one.selection.miss.cure
+            for _, one in context.pairs(way)
+            if one.selection.miss is not None and one.selection.miss.cure
+        }
+        for finding in super().check(way, context):
+            cure = cures.get(finding.message)
+            yield finding._replace(fix=Fix(DISPLAY, f"write {cure}")) if cure else finding
 
 
 class NoWheelForPlatform(MissRule):

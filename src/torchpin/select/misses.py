@@ -247,6 +247,9 @@ def _does_not_fit(ask: Ask, found: list[Candidate], target: Target, facts: Facts
     fits = [c for good, _, _, c in kinds if good]
     if fits:
         best = fits[0].build
+        if not all(c.build.yanked for c in fits):
+            text = f"{best.package} {best.full_version} can be installed here"
+            return Unclear(f"{text}: it is not known why it is not taken")
         text = f"{best.package} {best.full_version} was yanked"
         return Miss("yanked", text, PUBLISHED, best.source)
     for wanted in ("glibc", "platform", "python"):

@@ -107,6 +107,8 @@ class Miss(NamedTuple):
     first: str | None = None
     last: str | None = None
     """First and last release of the package on the channel, where that is the reason."""
+    cure: str = ""
+    """What the project may say instead so that there is a build (``requires-python = "…"``)."""
 
 
 class Selection(NamedTuple):

@@ -113,7 +113,7 @@ class _PdmLock(WholeLock):
             if kept:
                 lists[name] = self._in_order(kept)
                 continue
-            reason = self.why_not(ask, pool)
+            reason = self.why_not(ask, pool, markers.get(name, (None,)))
             if isinstance(reason, str):
                 unclear[name] = reason
             elif name in roots or name in self.overrides:

@@ -229,7 +229,7 @@ class _PoetryLock(WholeLock):
         if kept:
             solved.lists[name] = self.versions(kept)
             return
-        reason = self.why_not(ask, pool)
+        reason = self.why_not(ask, pool, markers or (None,))
         if isinstance(reason, str):
             solved.unclear[name] = reason
         else:

@@ -12,8 +12,11 @@ from collections.abc import Iterable
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
+from torchpin.catalog.model import Build
+from torchpin.documents.base import Document
 from torchpin.documents.manifest import index_line
 from torchpin.documents.project import Project, ProjectIndex
+from torchpin.evidence import INFERRED, PROOF
 from torchpin.fleet.model import Target
 from torchpin.named import NamedTuple
 from torchpin.select.asks import Ask, combine, gather, implied, name_of, watched
@@ -76,6 +79,7 @@ class WholeLock:
         """Return the selections, an implied torch last."""
         solved = self.solve()
         asks = self.reached(solved)
+        self._cure_together(solved.misses)
         missing = next(iter(solved.misses.values()), None)
         stop = solved.choice.conflict or (missing.message if missing is not None else None)
         out = tuple(self._one(ask, solved, stop) for ask in asks.values())
@@ -107,18 +111,24 @@ class WholeLock:
 
     def admitted(self, ask: Ask, pool: Pool, markers: tuple[str | None, ...]) -> list[Candidate]:
         """Return what a pool offers of what is asked for, for all Pythons that count."""
-        found = [
-            c
-            for c in pool.candidates
-            if ask.specifier.contains(c.version, prereleases=True)
-            and self.python_fits(c, markers)
-            and (not c.build.yanked or ask.pin is not None)
-        ]
+        found = [c for c in self.asked_for(ask, pool) if self.python_fits(c, markers)]
         finals = [c for c in found if not c.version.is_prerelease]
         return finals or found
 
-    def why_not(self, ask: Ask, pool: Pool) -> Miss | str:
+    def asked_for(self, ask: Ask, pool: Pool) -> list[Candidate]:
+        """Return what a pool offers of what is asked for, whatever Pythons it is for."""
+        return [
+            c
+            for c in pool.candidates
+            if ask.specifier.contains(c.version, prereleases=True)
+            and (not c.build.yanked or ask.pin is not None)
+        ]
+
+    def why_not(self, ask: Ask, pool: Pool, markers: tuple[str | None, ...]) -> Miss | str:
         """Return why nothing of a pool can be locked, or why that is not known."""
+        refused = [] if ask.invalid else self.asked_for(ask, pool)
+        if refused:  # it is there, and no version is for every Python of the project
+            return self._too_narrow(max(refused, key=lambda c: c.version).build, markers)
         reason = why_none(ask, pool, self.install, self.target, self.facts)
         if isinstance(reason, Unclear):
             return str(reason)
@@ -160,20 +170,53 @@ class WholeLock:
 
     def python_fits(self, candidate: Candidate, markers: tuple[str | None, ...]) -> bool:
         """Return whether a version admits every Python of the project that the markers leave."""
-        wanted = candidate.build.requires_python
+        return not self._refused(candidate.build, markers)
+
+    def _refused(self, build: Build, markers: tuple[str | None, ...]) -> list[str]:
+        """Return the Pythons of the project that a build does not admit, ascending."""
+        wanted = build.requires_python
         if not wanted:
-            return True
+            return []
         try:
             admits = SpecifierSet(wanted)
         except InvalidSpecifier:
-            return True
+            return []
         texts = set(self.pythons())
         texts |= {v for one in admits if (v := one.version.removesuffix(".*")) in self.own(v)}
-        return all(
-            admits.contains(text, prereleases=True)
-            for text in texts
-            if any(self._holds_on(marker, text) for marker in markers)
+        return sorted(
+            (
+                text
+                for text in texts
+                if not admits.contains(text, prereleases=True)
+                and any(self._holds_on(marker, text) for marker in markers)
+            ),
+            key=Version,
         )
+
+    def _cure_together(self, misses: dict[str, Miss]) -> None:
+        """Make the cures of several misses one: all of them are of the same line."""
+        ranges = [miss.cure.partition(" = ")[2].strip('"') for miss in misses.values() if miss.cure]
+        if len(ranges) > 1:
+            joint = _narrowed(self.project.requires_python or "", ",".join(ranges))
+            key = _python_key(self.install.root, self.project)
+            for name, miss in misses.items():
+                if miss.cure:
+                    cure = f'{key} = "{joint}"' if joint is not None else ""
+                    misses[name] = miss._replace(cure=cure)
+
+    def _too_narrow(self, build: Build, markers: tuple[str | None, ...]) -> Miss:
+        """Return that a build is not for every Python of the project, and what would be."""
+        wanted, own = build.requires_python or "", self.project.requires_python or ""
+        without = self._refused(build, markers)[0]
+        text = (
+            f"{build.package} {build.full_version} requires Python {wanted}: "
+            f"the project ({own or 'any Python'}) is for Python {without} too"
+        )
+        evidence = build.evidence if build.evidence in PROOF else INFERRED
+        cure = ""
+        if (narrowed := _narrowed(own, wanted)) is not None:
+            cure = f'{_python_key(self.install.root, self.project)} = "{narrowed}"'
+        return Miss("python", text, evidence, build.source, cure=cure)
 
     def pythons(self) -> list[str]:
         """Return versions of Python that the project is for, on both sides of each limit."""
@@ -246,6 +289,51 @@ class WholeLock:
             because=because,
             exact=ask.exact,
         )
+
+
+def _narrowed(own: str, wanted: str) -> str | None:
+    """Return a range of Pythons as narrowed by another; None if nothing is left.
+
+    Clauses that the others imply are left out (``>=3.8`` beside ``>=3.10``).
+    """
+    try:
+        return _intersection(own, wanted)
+    except ValueError:  # an arbitrary version (``===``), which nothing can be said about
+        return None
+
+
+def _intersection(own: str, wanted: str) -> str | None:
+    parts = [part.strip() for text in (own, wanted) for part in text.split(",")]
+    clauses = [part for part in dict.fromkeys(parts) if part]
+    ends = {v for one in clauses for v in _around(SpecifierSet(one))}
+    tried = sorted({*ends, *(f"3.{minor}.{patch}" for minor in _MINORS for patch in (0, 1, 99))})
+    whole = SpecifierSet(",".join(clauses))
+    inside = [text for text in tried if whole.contains(text, prereleases=True)]
+    if not inside:
+        return None
+    for one in list(clauses):
+        rest = [other for other in clauses if other != one]
+        left = SpecifierSet(",".join(rest))
+        if [text for text in tried if left.contains(text, prereleases=True)] == inside:
+            clauses = rest
+    order = (">", "~", "=", "!", "<")
+    return ",".join(sorted(clauses, key=lambda one: order.index(one[0])))
+
+
+def _around(clause: SpecifierSet) -> list[str]:
+    """Return the versions that a clause names, and the next ones after them."""
+    found: list[str] = []
+    for one in clause:
+        release = (*Version(one.version.removesuffix(".*")).release, 0, 0)[:3]
+        found += [f"{release[0]}.{release[1]}.{release[2] + step}" for step in (0, 1)]
+    return found
+
+
+def _python_key(root: Document, project: Project) -> str:
+    """Return how the project spells the key of its Pythons."""
+    span = project.requires_python_span
+    head = root.text[: span.start].rpartition("\n")[2] if span is not None else ""
+    return "python" if head.strip().startswith("python") else "requires-python"
 
 
 def named(placed: Iterable[Placed]) -> dict[str, list[Placed]]:
