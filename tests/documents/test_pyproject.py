@@ -396,6 +396,7 @@ OWNERS = {
     "[project]\n[tool.uv]\n[tool.poetry.dependencies]\na = '1'\n": "uv",
     "[tool.poetry]\nname = 'x'\n": "pip",
     "[tool.poetry.dependencies]\ntorch = '*'\n": "poetry",
+    "[project]\nname = 'x'\n[tool.poetry]\npackage-mode = false\n": "poetry",
     "[build-system]\nrequires = []\nbuild-backend = 'poetry.core.masonry.api'\n": "poetry",
     "[tool.pdm]\n": "pdm",
     "[build-system]\nrequires = []\nbuild-backend = 'pdm.backend'\n": "pdm",

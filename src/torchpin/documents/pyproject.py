@@ -210,13 +210,16 @@ def _read_setuptools(manifest: Manifest, setuptools: View) -> None:
         manifest.includes.append(Include(view.value, False, view.span, view.span.start))
 
 
+_POETRY_ASKS = ("dependencies", "group", "dev-dependencies", "source", "package-mode")
+"""Keys of ``[tool.poetry]`` that say what is installed, and from where: with ``package-mode =
+false`` all that may be asked for stands in ``[project]``, and no build backend is named."""
+
+
 def _owner(root: View, tables: dict[str, View]) -> str:
     """Return the tool that owns the project, as far as this file tells."""
     backend = _backend(root)
     poetry = tables.get("poetry")
-    asks = poetry is not None and any(
-        key in poetry.value for key in ("dependencies", "group", "dev-dependencies", "source")
-    )
+    asks = poetry is not None and any(key in poetry.value for key in _POETRY_ASKS)
     if "uv" in tables and ("project" in root.value or not asks):
         return "uv"  # without [project] uv manages nothing
     if asks or backend.startswith("poetry."):
