@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from torchpin.cli.init_hook import has_hook, with_hook
 from torchpin.cli.main import guarded
 from torchpin.fleet.profile import load_profile
 
@@ -61,17 +62,73 @@ def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert (tmp_path / "torchpin.toml").read_text() == "# mine\n"
 
 
-def test_pre_commit_file_is_written_once(
+CONFIG = """\
+# ours
+repos:
+-   repo: https://git.example/lint
+    rev: v1
+    hooks:
+    -   id: lint
+        args: [
+            --fix,
+        ]  # all
+
+# the last word
+ci:
+    skip: [lint]
+"""
+
+
+def test_pre_commit_adds_the_hook_and_leaves_the_profile(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert guarded(["init", str(tmp_path), "--gpu", "V100", "--pre-commit"]) == 0
-    hooks = (tmp_path / ".pre-commit-config.yaml").read_text()
-    assert "entry: torchpin check" in hooks
-    (tmp_path / "torchpin.toml").unlink()
-    (tmp_path / ".pre-commit-config.yaml").write_text("repos: []\n")
+    (tmp_path / "torchpin.toml").write_text("# mine\n")
+    hooks = tmp_path / ".pre-commit-config.yaml"
+    assert guarded(["init", str(tmp_path), "--pre-commit", "--yes"]) == 0
+    assert "stays as it is" in capsys.readouterr().out
+    written = hooks.read_text()
+    assert "entry: torchpin check" in written
+    hooks.write_text(CONFIG)
+    assert guarded(["init", str(tmp_path), "--pre-commit", "--yes"]) == 0
+    lines = hooks.read_text().splitlines()
+    start = lines.index("- repo: local")
+    assert lines[start - 1] == "        ]  # all"
+    assert lines[:start] + lines[start + 8 :] == CONFIG.splitlines()
+    before = hooks.read_bytes()
+    assert guarded(["init", str(tmp_path), "--pre-commit", "--yes"]) == 0
+    assert "has the hook already" in capsys.readouterr().out
+    assert hooks.read_bytes() == before
+    assert (tmp_path / "torchpin.toml").read_text() == "# mine\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "repos: []\n",
+        "repos:\r\n  - repo: meta\r\n    hooks:\r\n      - id: identity\r\n",
+        "repos:\n  - repo: meta\n    hooks:\n      - id: identity",
+        "repos:\n- repo: local\n  hooks:\n  - id: a\n    entry: |\n      one\n      b\n\nci: {}\n",
+    ],
+)
+def test_the_hook_is_added_to_configurations_of_many_shapes(text: str) -> None:
+    changed = with_hook(text)
+    assert changed is not None
+    assert has_hook(changed)
+    assert ("\r\n" in changed) == ("\r\n" in text)
+    assert changed.count("\r\n") in (0, changed.count("\n"))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "repos: [{repo: meta, hooks: [{id: identity}]}]\n", "repos: [\n", "- a\n"]
+)
+def test_what_cannot_be_added_to_is_shown(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hooks = tmp_path / ".pre-commit-config.yaml"
+    hooks.write_text(text)
     assert guarded(["init", str(tmp_path), "--gpu", "V100", "--pre-commit"]) == 0
     assert "entry: torchpin check" in capsys.readouterr().out
-    assert (tmp_path / ".pre-commit-config.yaml").read_text() == "repos: []\n"
+    assert hooks.read_text() == text
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")

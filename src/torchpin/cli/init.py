@@ -6,13 +6,13 @@ import os
 import sys
 
 from torchpin.catalog.model import PLATFORMS
+from torchpin.cli.init_hook import HOOKS, pre_commit
 from torchpin.cli.parser import Parser
 from torchpin.cli.terminal import out
 from torchpin.errors import ConfigError, TorchpinError, UsageError
 from torchpin.report.style import clean
 
 PROFILE = "torchpin.toml"
-HOOKS = ".pre-commit-config.yaml"
 
 
 def parser() -> Parser:
@@ -32,7 +32,9 @@ def parser() -> Parser:
     made.add_argument("--platform", choices=PLATFORMS, metavar="NAME", help="linux-x86_64 …")
     made.add_argument("--glibc", metavar="VERSION", help="its glibc: 2.31")
     made.add_argument(
-        "--pre-commit", action="store_true", help=f"also write {HOOKS}, or show what to add to it"
+        "--pre-commit",
+        action="store_true",
+        help=f"write {HOOKS}, too, or add the hook to it; a profile that is there stays",
     )
     made.add_argument("--yes", action="store_true", help="ask nothing")
     return made
@@ -42,7 +44,8 @@ def main(argv: list[str]) -> int:
     """Run ``init`` and return 0.
 
     Raises:
-        UsageError: a profile is there already, or nothing says which GPUs there are.
+        UsageError: a profile is there already and no hook is asked for, or nothing says which GPUs
+            there are.
         ConfigError: a value is not accepted.
     """
     args = parser().parse(argv)
@@ -51,7 +54,15 @@ def main(argv: list[str]) -> int:
         raise UsageError("there is no such folder", path=folder)
     path = os.path.join(folder, PROFILE)
     if os.path.exists(path):
-        raise UsageError("is there already", path=path, hint="edit it; `torchpin fleet show`")
+        if not args.pre_commit:
+            raise UsageError(
+                "is there already",
+                path=path,
+                hint="edit it; `torchpin fleet show`; --pre-commit adds the hook alone",
+            )
+        out(f"{clean(path)} is there already and stays as it is.\n")
+        pre_commit(folder)
+        return 0
     gpus: list[str] = [name.strip() for text in args.gpu for name in text.split(",")]
     driver: str | None = args.driver
     python: str | None = args.python
@@ -182,30 +193,3 @@ def check_profile(path: str) -> None:
     from torchpin.fleet.profile import load_profile
 
     load_profile(path)
-
-
-def hook_text() -> str:
-    """Return the hook for a project whose environment has torchpin."""
-    from torchpin.documents.kinds import FILES_PATTERN
-
-    return f"""\
-repos:
-  - repo: local
-    hooks:
-      - id: torchpin-check
-        name: torchpin check
-        entry: torchpin check
-        language: system
-        types: [text]
-        files: '{FILES_PATTERN.pattern}'
-"""
-
-
-def pre_commit(folder: str) -> None:
-    """Write the pre-commit configuration, or show what to add to the one that is there."""
-    path = os.path.join(folder, HOOKS)
-    if os.path.exists(path):
-        out(f"{clean(path)} is there already; add:\n\n{hook_text()}\n")
-        return
-    write_new(path, hook_text())
-    out(f"Wrote {clean(path)}. Run: pre-commit install\n")
