@@ -60,6 +60,23 @@ def test_a_wheel_that_serves_is_told(capsys: pytest.CaptureFixture[str]) -> None
     assert f"RUN {command}\n" in docker
 
 
+def test_without_a_release_a_wheel_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said, _ = run(capsys, "--gpu", "V100", "--python", "3.12")
+    assert code == 0
+    assert "torch 2.14.1 on Tesla V100" in said
+    assert re.search(
+        r"pip install torch==2\.14\.1\+cu126 torchvision==\S+\+cu126( torchaudio==\S+)? "
+        r"--extra-index-url https://download\.pytorch\.org/whl/cu126\n",
+        said,
+    )
+    assert said.endswith("    torchpin recipe --gpu V100 --torch 2.15.0 --python 3.12\n")
+    assert "git clone" not in said
+    _, script, _ = run(capsys, "--gpu", "V100", "--format", "script")
+    assert "git clone" not in script and "torch==2.14.1+cu126 torchvision==" in script
+    _, newest, _ = run(capsys, "--gpu", "T4")
+    assert "torch==2.15.0 torchvision==" in newest and "can be built" not in newest
+
+
 def test_kepler_and_2_15_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
     code, said, _ = run(capsys, "--gpu", "K80", "--torch", "2.15.0")
     assert code == 1
@@ -177,6 +194,8 @@ def test_an_image_that_is_not_known_is_asked_for(capsys: pytest.CaptureFixture[s
         (("--gpu", "V100", "--torch", "2.99.0"), "torch 2.99.0 is not in the catalog"),
         (("--gpu", "V100", "--python", "three"), "not a Python version"),
         (("--gpu", "Voodoo"), "Voodoo"),
+        (("--gpu", "V100,A100"), "recipe takes one GPU"),
+        (("--gpu", "V100", "--gpu", "A100"), "recipe takes one GPU"),
         ((), "--gpu"),
     ],
 )

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
+from typing import TYPE_CHECKING
+
 from torchpin.catalog.model import PLATFORMS
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.parser import Parser, add_catalog
 from torchpin.cli.terminal import note, out, style, tell
 from torchpin.errors import UsageError
 from torchpin.fleet.model import Gpu, Python
+
+if TYPE_CHECKING:
+    from torchpin.catalog.store import Catalog
+    from torchpin.resolve.source_build import SourceBuild
 
 
 def parser() -> Parser:
@@ -19,9 +26,17 @@ def parser() -> Parser:
         "exit code: 0 a build serves it, or there is a recipe · 1 neither is known · 2 wrong usage",
     )
     made.add_argument(
-        "--gpu", required=True, metavar="NAME", help="the GPU: V100, sm_70, gfx906, 'GTX 1080'"
+        "--gpu",
+        action="append",
+        required=True,
+        metavar="NAME",
+        help="the GPU, one: V100, sm_70, gfx906, 'GTX 1080'",
     )
-    made.add_argument("--torch", metavar="VERSION", help="the release (default: the newest)")
+    made.add_argument(
+        "--torch",
+        metavar="VERSION",
+        help="the release (default: the newest with a wheel for the GPU, else the newest)",
+    )
     made.add_argument("--python", metavar="VERSION", help="the Python to build for: 3.12")
     made.add_argument(
         "--platform",
@@ -47,7 +62,7 @@ def main(argv: list[str]) -> int:
     args = parser().parse(argv)
     from torchpin.catalog.store import load_catalog
     from torchpin.report import recipe
-    from torchpin.resolve.source_build import BUILD, WHEEL, Asked, source_build
+    from torchpin.resolve.source_build import BUILD, WHEEL, Asked, newest_wheel, source_build
 
     catalog = load_catalog()
     torch = (args.torch or catalog.newest("torch")).removeprefix("v").partition("+")[0]
@@ -58,7 +73,12 @@ def main(argv: list[str]) -> int:
         )
     gpu = _gpu(args.gpu)
     platform = args.platform or f"linux-{gpu.host or 'x86_64'}"
-    found = source_build(Asked(gpu, torch, _python(args.python), platform), catalog)
+    asked = Asked(gpu, torch, _python(args.python), platform)
+    if args.torch:
+        found = source_build(asked, catalog)
+    else:
+        found = newest_wheel(asked, catalog)
+        found = found._replace(beside=_beside(found, catalog))
     if not args.quiet:
         for words in catalog.notes:
             note(words)
@@ -76,13 +96,38 @@ def main(argv: list[str]) -> int:
     return CLEAN if usable else FINDINGS
 
 
-def _gpu(name: str) -> Gpu:
+def _beside(found: SourceBuild, catalog: Catalog) -> tuple[str, ...]:
+    """Return the pins of what is installed beside a wheel, as ``resolve`` chooses them."""
+    if found.wheel is None:
+        return ()
+    from torchpin.fleet.model import NodeGroup, Settings, Target
+    from torchpin.plugin.forms import pins
+    from torchpin.plugin.plan import fleet_outcome
+
+    asked = found.asked
+    group = NodeGroup(asked.gpu.name, (asked.gpu,), (), asked.platform)
+    target = Target(group, asked.python)
+    outcome = fleet_outcome((target,), Settings(), catalog, f"=={found.wheel.version}")
+    for plan in outcome.plans:
+        if any(build == found.wheel for _, _, build in plan.builds):
+            return tuple(pin for pin in pins(plan) if not pin.startswith("torch=="))
+    return ()
+
+
+def _gpu(names: list[str]) -> Gpu:
     from torchpin.fleet.gpus import find_gpu
 
+    name = ",".join(names)
+    several = [one.strip() for one in name.split(",") if one.strip()]
+    if len(several) > 1:
+        raise UsageError(
+            f"--gpu {name}: recipe takes one GPU",
+            hint=f"run it once for each: torchpin recipe --gpu {shlex.quote(several[0])}",
+        )
     found = find_gpu(name)
     if len(found) != 1:
-        names = ", ".join(gpu.name for gpu in found)
-        raise UsageError(f"--gpu {name}: one GPU at a time", hint=f"it has {names}")
+        models = ", ".join(gpu.name for gpu in found)
+        raise UsageError(f"--gpu {name}: one GPU at a time", hint=f"it has {models}")
     return found[0]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from torchpin.named import NamedTuple
 from torchpin.report.style import Style, clean
 from torchpin.resolve.source_build import BUILD, IMPOSSIBLE, WHEEL, Note, SourceBuild
@@ -24,7 +26,7 @@ def install_command(found: SourceBuild) -> str:
     """Return the pip command that installs the published build that serves."""
     build = found.wheel
     assert build is not None
-    command = f"python -m pip install torch=={build.full_version}"
+    command = " ".join((f"python -m pip install torch=={build.full_version}", *found.beside))
     return command if build.home == "pypi" else f"{command} {_index(build.channel)}"
 
 
@@ -141,6 +143,13 @@ def text(found: SourceBuild, style: Style) -> str:
     else:
         lines.append(style.paint("error", f"{head}: no recipe is known."))
     lines += [f"  because: {_told(note)}" for note in found.because]
+    if found.newest:
+        lines += [
+            "",
+            f"torch {found.newest}, the newest, has no wheel known to serve it. "
+            "Whether and how it can be built:",
+            f"    {_source_command(found)}",
+        ]
     if found.status != WHEEL:
         lines += ["", *_alternative(found)]
     if found.status == BUILD:
@@ -156,6 +165,17 @@ def text(found: SourceBuild, style: Style) -> str:
         sources = dict.fromkeys(n.source for n in (*found.because, *found.notes) if n.source)
         lines += ["", "Sources:", *(f"  {clean(one)}" for one in (*sources, GUIDE))]
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _source_command(found: SourceBuild) -> str:
+    asked = found.asked
+    words = ["torchpin", "recipe", "--gpu", asked.gpu.written or asked.gpu.name]
+    words += ["--torch", found.newest]
+    if asked.python is not None:
+        words += ["--python", str(asked.python)]
+    if asked.platform != f"linux-{asked.gpu.host or 'x86_64'}":
+        words += ["--platform", asked.platform]
+    return clean(" ".join(quote(word) for word in words))
 
 
 def _told(note: Note) -> str:
@@ -183,6 +203,8 @@ def _heading(found: SourceBuild, catalog_date: str) -> list[str]:
     lines += [f"- {_told(note)}" for note in (*found.because, *found.notes)]
     if found.status == BUILD and found.last is not None:
         lines.append(f"Without a build: torch {found.last.place} is the newest with a wheel.")
+    if found.newest:
+        lines.append(f"Whether and how torch {found.newest} can be built: {_source_command(found)}")
     return [f"# {clean(line)}" for line in lines]
 
 

@@ -97,6 +97,22 @@ class SourceBuild(NamedTuple):
     companions: tuple[Companion, ...] = ()
     notes: tuple[Note, ...] = ()
     """What to mind."""
+    beside: tuple[str, ...] = ()
+    """With ``wheel``: pins of torchvision and torchaudio to install with it."""
+    newest: str = ""
+    """The newest release of all, where it has no wheel for the GPU and none was asked for."""
+
+
+def newest_wheel(asked: Asked, catalog: Catalog) -> SourceBuild:
+    """Return the newest release of which a wheel serves a GPU; without one, what of ``asked``.
+
+    ``asked.torch`` must be the newest release that the catalog knows.
+    """
+    found = source_build(asked, catalog)
+    if found.status == WHEEL or found.last is None:
+        return found
+    other = source_build(asked._replace(torch=found.last.version), catalog)
+    return other._replace(newest=asked.torch) if other.status == WHEEL else found
 
 
 def source_build(asked: Asked, catalog: Catalog) -> SourceBuild:
