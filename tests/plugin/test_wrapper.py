@@ -377,9 +377,17 @@ def test_several_groups_need_a_name(place: Path, fakes: dict[str, str]) -> None:
 
 
 def test_the_double_dash_is_asked_for(place: Path, fakes: dict[str, str]) -> None:
-    done = torchpin("pip", "install", "torch", cwd=place, env=fakes)
-    assert done.returncode == 2
-    assert "torchpin pip -- install" in done.stderr
+    for words, shown in (
+        (("pip", "install", "torch==2.15.0"), "torchpin pip -- install torch==2.15.0\n"),
+        (
+            ("uv", "--group", "new", "--force", "pip", "install", "-U", "torch>2"),
+            "torchpin uv --group new --force -- pip install -U 'torch>2'\n",
+        ),
+        (("pip",), "torchpin pip -- install torch torchvision\n"),
+    ):
+        done = torchpin(*words, cwd=place, env=fakes)
+        assert done.returncode == 2
+        assert shown in done.stderr
 
 
 def test_a_cache_that_cannot_be_written_is_no_hindrance(place: Path, fakes: dict[str, str]) -> None:

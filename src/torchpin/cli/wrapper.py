@@ -63,7 +63,7 @@ def run(client: str, argv: list[str]) -> int:
     if at == len(argv) and not {"-h", "--help"} & set(argv):
         raise UsageError(
             f"the arguments of {client} stand behind --",
-            hint=f"torchpin {client} -- {EXAMPLE[client]}",
+            hint=_with_dashes(client, argv),
         )
     args = parser(client).parse(argv[:at])
     from torchpin.plugin.command import is_steered, read_call
@@ -79,6 +79,25 @@ def run(client: str, argv: list[str]) -> int:
         if call.action == ("sync",) and client == "uv" and not synced(args, call):
             return FINDINGS
     return replace(program, call.words)
+
+
+def _with_dashes(client: str, argv: list[str]) -> str:
+    """Return the command as the user wrote it, with ``--`` before what is the client's."""
+    from torchpin.report.style import clean, redact
+
+    if not argv:
+        return f"torchpin {client} -- {EXAMPLE[client]}"
+    takes = {
+        option: action.nargs != 0
+        for action in parser(client)._actions
+        for option in action.option_strings
+    }
+    at = 0
+    while at < len(argv) and argv[at].partition("=")[0] in takes:
+        at += 2 if takes[argv[at].partition("=")[0]] and "=" not in argv[at] else 1
+    words = ["torchpin", client, *argv[:at], "--", *argv[at:]]
+    tail = "" if argv[at:] else f" {EXAMPLE[client]}"
+    return redact(clean(shlex.join(words) + tail))
 
 
 def find(client: str) -> str:
