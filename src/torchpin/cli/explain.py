@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 from torchpin.cli.parser import Parser, nearest
@@ -50,8 +51,14 @@ def _find(word: str, rules: tuple[RuleText, ...]) -> RuleText:
     for rule in rules:
         if word.upper() == rule.code or word.lower() == rule.name:
             return rule
-    names = [rule.code.lower() for rule in rules] + [rule.name for rule in rules]
-    hint = nearest(word, names).replace("tp", "TP")
+    hint = ""
+    if code := re.fullmatch(r"TP(\d)\w*", word.upper()):
+        family = f"TP{code[1]}"
+        near = [rule.code.lower() for rule in rules if rule.code.startswith(family)]
+        if not word.upper().removeprefix("TP").isdecimal():  # a letter for a digit: TP20l
+            hint = nearest(word, near).replace("tp", "TP")
+    else:
+        hint = nearest(word, [rule.name for rule in rules])
     raise UsageError(f"no rule {word!r}", hint=hint or "run `torchpin explain` for the list")
 
 

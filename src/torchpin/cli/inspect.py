@@ -55,13 +55,17 @@ def main(argv: list[str]) -> int:
     """Run ``inspect`` and return its exit code.
 
     Raises:
-        UsageError: a timeout that is none.
+        UsageError: a timeout or a name that is none.
         ConfigError: the fleet is declared wrongly.
         InspectError: the wheel cannot be read.
     """
     args = parser().parse(argv)
     if not 0 < args.timeout < 1e6:
         raise UsageError("--timeout takes seconds above 0")
+    if not args.target.strip():
+        raise UsageError(
+            "inspect what? The name is empty", hint="write a .whl, .so, .dll or .pyd: path or URL"
+        )
     fleet = _fleet(args.config, isolated=args.isolated, declared=declared_fleet(args))
     from torchpin.catalog.bounded import Budget
     from torchpin.catalog.inspect import inspect

@@ -17,6 +17,10 @@ NO_GPU = ("none", "cpu")
 """What ``--gpu`` takes for machines without a GPU."""
 
 
+UNNAMED = "command-line"
+"""What the group of options is called, where a name is needed."""
+
+
 def fleet_from_options(
     *,
     gpus: Sequence[str],
@@ -24,7 +28,7 @@ def fleet_from_options(
     python: str | Sequence[str] | None = None,
     platform: str | None = None,
     glibc: str | None = None,
-    name: str = "command-line",
+    name: str = UNNAMED,
 ) -> Fleet:
     """Return the fleet of ``--gpu --driver --python --platform --glibc``.
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchpin.catalog.inspection import NO_CUDA, NOT_FETCHED, Inspection, Library
+from torchpin.fleet.options import UNNAMED
 from torchpin.judge.model import FAILS, PARTLY, RUNS, RUNS_VIA_PTX
 from torchpin.judge.words import name_gpu
 from torchpin.report.inspect_fleet import NO_CODE, GpuFit, LibraryFit
@@ -147,7 +148,7 @@ def _cell(name: str, size: int) -> list[str]:
 
 
 def _gpu(row: GpuFit, style: Style) -> list[str]:
-    title = clean(f"{name_gpu(row.gpu)} in {row.group}")
+    title = clean(name_gpu(row.gpu) + ("" if row.group == UNNAMED else f" in {row.group}"))
     status = style.paint(_PAINT.get(row.status, "bold"), _WORDS.get(row.status, row.status))
     out = [f"{style.paint('bold', title)}: {status}"]
     out += [line for because in row.because for line in _wrap(clean(because), "  ")]
