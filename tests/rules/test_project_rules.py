@@ -760,3 +760,31 @@ def test_a_version_for_too_few_pythons_of_a_poetry_project_is_not_called_yanked(
         'write requires-python = ">=3.11,!=3.14.1"',
     )
     assert not any("yanked" in one.message for one in found)
+
+
+@pytest.mark.parametrize("client", ["pip", "uv"])
+def test_a_python_that_the_project_leaves_out_is_told_at_its_place(
+    check: Check, client: str
+) -> None:
+    text = project('["torch==2.14.1"]', "[dependency-groups]\ntest = ['torch']\n", ">=3.12")
+    text += "[tool.uv]\n" if client == "uv" else ""
+    fleet = '[fleet.a]\ngpus = []\npython = "{}"\n'
+    finding = of(check(fleet.format("3.11"), pyproject=text), "TP102")
+    assert marked(finding) == 'requires-python = ">=3.12"'
+    assert finding.severity == "error"
+    assert finding.fix is not None
+    assert finding.fix.safety == "display"
+    assert finding.fix.message.startswith("widen requires-python")
+    assert not [f for f in check(fleet.format("3.12"), pyproject=text) if f.code == "TP102"]
+
+
+def test_a_group_alone_asks_for_no_python_of_pip(check: Check) -> None:
+    text = project("[]", "[dependency-groups]\ntest = ['torch==2.14.1']\n", ">=3.12")
+    fleet = '[fleet.a]\ngpus = []\npython = "3.11"\n'
+    assert not [f for f in check(fleet, pyproject=text) if f.code == "TP102"]
+
+
+def test_a_patch_release_that_may_be_there_is_not_refused(check: Check) -> None:
+    fleet = '[fleet.a]\ngpus = []\npython = "3.12"\n'
+    found = check(fleet, pyproject=project('["torch==2.14.1"]', "", ">=3.12.4"))
+    assert not [f for f in found if f.code == "TP102"]

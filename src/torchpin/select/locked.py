@@ -133,7 +133,7 @@ def _skipped(install: Install, target: Target, found: set[str]) -> list[Selectio
 def _uncovered(document: Document, lock: Lock, target: Target) -> Miss | None:
     """Return why the lock is not for ``target``, None if it is or if that cannot be known."""
     name = os.path.basename(document.path)
-    if lock.requires_python and not _admits(lock.requires_python, target.python):
+    if lock.requires_python and not admits(lock.requires_python, target.python):
         text = f"{name} is for Python {lock.requires_python}, not for {target.python}"
         return Miss("python", text, MEASURED, name)
     markers = lock.supported_markers
@@ -143,7 +143,7 @@ def _uncovered(document: Document, lock: Lock, target: Target) -> Miss | None:
     return None
 
 
-def _admits(requires: str, python: Python | None) -> bool:
+def admits(requires: str, python: Python | None) -> bool:
     """Return whether a ``requires-python`` (Poetry's writing, too) admits some ``python``."""
     if python is None:
         return True
@@ -294,7 +294,7 @@ class _Chooser:
         )
 
     def _python_excluded(self, package: LockedPackage) -> Miss | None:
-        if not package.requires_python or _admits(package.requires_python, self.target.python):
+        if not package.requires_python or admits(package.requires_python, self.target.python):
             return None
         text = f"{_title(package)} in {self.file} is for Python {package.requires_python}"
         return Miss("python", f"{text}, not for {self.target.python}", MEASURED, self.file)

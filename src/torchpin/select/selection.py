@@ -32,6 +32,9 @@ from torchpin.select.pools import (
 )
 from torchpin.select.wheels import wheel_name
 
+_REQUIRES_PYTHON = (
+    "https://packaging.python.org/en/latest/specifications/core-metadata/#requires-python"
+)
 _TRITON = ("triton", "pytorch-triton")
 """Packages that torch pins in its own METADATA."""
 
@@ -82,8 +85,11 @@ def select(install: Install, target: Target, catalog: Facts) -> SelectedSet:
 
         return select_pdm_project(install, target, catalog)
     asks = gather(install, target, catalog)
+    outside = _outside(install, target)
     options = {
         name: _options(ask, install, target, catalog)
+        if outside is None or _of_a_group(ask)
+        else _Options(miss=outside)
         for name, ask in asks.items()
         if not ask.skipped
     }
@@ -109,6 +115,26 @@ def select(install: Install, target: Target, catalog: Facts) -> SelectedSet:
         for name, ask in asks.items()
     )
     return SelectedSet(install, target, selections, choice.conflict)
+
+
+def _outside(install: Install, target: Target) -> Miss | None:
+    """Return that pip refuses a project on a Python which its ``requires-python`` leaves out."""
+    root, project = install.root, install.root.project
+    if root.kind != "pyproject" or install.client != "pip" or project is None:
+        return None
+    if not project.requires_python or target.python is None:
+        return None
+    from torchpin.select.locked import admits
+
+    if admits(project.requires_python, target.python):
+        return None
+    text = f"the project requires Python {project.requires_python}, and {target.text} is outside"
+    return Miss("python", text, PUBLISHED, _REQUIRES_PYTHON)
+
+
+def _of_a_group(ask: Ask) -> bool:
+    """Return whether a group asks: it may be installed without the project (``--group``)."""
+    return ask.placed is not None and ask.placed.declaration.scope.startswith("group:")
 
 
 def candidates(
