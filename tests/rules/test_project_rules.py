@@ -788,3 +788,15 @@ def test_a_patch_release_that_may_be_there_is_not_refused(check: Check) -> None:
     fleet = '[fleet.a]\ngpus = []\npython = "3.12"\n'
     found = check(fleet, pyproject=project('["torch==2.14.1"]', "", ">=3.12.4"))
     assert not [f for f in found if f.code == "TP102"]
+
+
+def test_a_label_without_an_index_is_an_error_on_a_mac_alone(check: Check) -> None:
+    text = project('["torch==2.14.1+cu130"]', "[tool.uv]\n", ">=3.12")
+    fleet = '[fleet.a]\ngpus = []\nplatform = "{}"\npython = "3.12"\n'
+    mac = of(check(fleet.format("macos-arm64"), pyproject=text), "TP105")
+    assert (mac.severity, mac.message) == (
+        "error",
+        "uv lock stops: torch 2.14.1+cu130 lies on cu130, not on PyPI",
+    )
+    linux = of(check(fleet.format("linux-x86_64"), pyproject=text), "TP105")
+    assert linux.severity == "warning"

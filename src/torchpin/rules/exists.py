@@ -25,6 +25,7 @@ from torchpin.rules.files import nightly_day
 from torchpin.rules.lock_stops import missing_elsewhere
 from torchpin.rules.model import DISPLAY, ERROR, WARNING, Because, Finding, Fix, Related
 from torchpin.rules.registry import Rule
+from torchpin.select.channels import is_channel
 from torchpin.select.model import Miss, Selection
 
 PIP_INDEX = "https://pip.pypa.io/en/stable/cli/pip_install/#finding-packages"
@@ -304,7 +305,9 @@ class LabelNotOnIndex(MissRule):
     Example: ``torch==2.9.1+cu126`` beside ``--extra-index-url …/whl/cpu``.
 
     Fix: name the index of the label. A warning only where the file names no index at all, since
-    it may come from the command line.
+    it may come from the command line (``uv lock --index``, ``UV_INDEX``, pip's too). On macOS that
+    is an error all the same: whatever index is named, no labelled build of PyTorch is for a Mac,
+    so that ``uv lock`` stops without the index of the label and ``uv sync`` with it.
 
     Evidence: the lists of the channels.
     """
@@ -315,8 +318,9 @@ class LabelNotOnIndex(MissRule):
     kinds: ClassVar[tuple[str, ...]] = ("label-not-on-index", "no-index")
 
     def severity_of(self, judged_set: JudgedSet, miss: Miss) -> str:
-        """A file without any index may get it from the command line."""
-        if not names_index(judged_set):
+        """A file without any index may get it from the command line, which helps no Mac."""
+        mac = judged_set.target.group.platform.startswith("macos")
+        if not names_index(judged_set) and not (mac and is_channel(miss.channel or "")):
             return WARNING
         return super().severity_of(judged_set, miss)
 
