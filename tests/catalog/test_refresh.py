@@ -103,7 +103,7 @@ def test_a_refresh_without_changes_asks_each_page_once(world: World) -> None:
     missing = {path for path, etag in again if not etag}
     known = {path for path in pages if world.server.page(path, "text/html") is not None}
     assert not missing & known  # each that exists with its ETag
-    assert f"({len(known)} unchanged)" in out
+    assert f"({len(known)} from the cache)" in out
 
 
 def test_what_was_read_of_wheels_is_not_read_again(world: World) -> None:

@@ -284,8 +284,10 @@ def test_half_offline_says_which_part_is_how_old(world: World) -> None:
     assert code == 1
     assert "not read: cpu, cu126, cu130, cu132: 127.0.0.1: Connection refused" in err
     assert "what is known of them stays, as of 2026-11-30" in err
-    assert "a mirror (--index URL)" in err
+    assert "no connection to 127.0.0.1: a proxy (https_proxy) or a mirror (--index URL)" in err
     assert "catalog of 2026-12-05" in out
+    assert "nothing new in what was read\n" in out
+    assert "nothing changed" not in out and "unchanged" not in out
 
 
 def test_damage_of_the_users_catalog_is_told_and_ignored(world: World, tmp_path: Path) -> None:

@@ -140,7 +140,11 @@ def main(argv: list[str]) -> int:
     for text in failures(result.failed):
         note(clean(text))
     if result.unreachable:
-        note("no connection: a proxy (https_proxy) or a mirror (--index URL) may lead there")
+        hosts = clean(", ".join(result.unreachable))
+        note(
+            f"no connection to {hosts}: a proxy (https_proxy) or a mirror (--index URL) may lead "
+            "there"
+        )
     if result.not_kept:
         note(
             f"the cache cannot be written ({result.not_kept}): the next refresh reads all again; "
@@ -156,12 +160,13 @@ def report(result: Result, *, dry_run: bool) -> str:
     """Return what a refresh found and what it cost."""
     lines = [clean(f"{change.package}: {change.text}") for change in result.changes]
     if not lines and result.pages:
-        lines = ["nothing changed"]
+        lines = ["nothing new in what was read" if result.failed else "nothing changed"]
     verb = "would be read" if dry_run else "read"
     wheels = f", {_count(result.wheels, 'wheel')} {verb}" if result.wheels else ""
+    cached = f" ({result.unchanged} from the cache)" if result.unchanged else ""
     size = f"{result.fetched / 1e6:.1f} MB"
     lines.append(
-        f"{_count(result.pages, 'page')} ({result.unchanged} unchanged){wheels}: "
+        f"{_count(result.pages, 'page')}{cached}{wheels}: "
         f"{size} in {_count(result.requests, 'request')}, {result.seconds:.1f} s"
     )
     if result.folder is not None:

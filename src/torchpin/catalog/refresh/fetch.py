@@ -102,9 +102,9 @@ class Fetcher:
         self._stopped = False
 
     @property
-    def unreachable(self) -> bool:
-        """Tell whether a host was given up."""
-        return bool(self._dead)
+    def unreachable(self) -> tuple[str, ...]:
+        """Return the hosts that were given up."""
+        return tuple(sorted({why.partition(": ")[0] for why in self._dead.values()}))
 
     def page(self, url: str, accept: str) -> Fetched:
         """Return a page; one conditional request if it is kept and did not change.

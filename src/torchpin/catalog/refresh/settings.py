@@ -79,8 +79,8 @@ class Result(NamedTuple):
     requests: int
     fetched: int
     seconds: float
-    unreachable: bool = False
-    """A host could not be reached at all."""
+    unreachable: tuple[str, ...] = ()
+    """Hosts that could not be reached at all."""
     not_kept: str = ""
     """Why pages or what was read of wheels could not be kept for the next time."""
 
