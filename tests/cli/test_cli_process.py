@@ -122,6 +122,7 @@ def test_help_of_a_command(run: Run, command: str) -> None:
         (("fleet",), "torchpin fleet show"),
         (("fleet", "shwo"), "did you mean `show`?"),
         (("fleet", "show"), "no fleet is declared here"),
+        (("fleet", "show"), "torchpin init"),
         (("catalog", "show", "torchvison"), "did you mean `torchvision`?"),
         (("catalog", "show", "torch", "--channel", "cu1266"), "did you mean `cu126`?"),
         (("catalog", "show", "torch", "2.14.7"), "the nearest are 2.14.0, 2.14.1, 2.15.0"),

@@ -52,8 +52,8 @@ def _profile(config: str | None, *, isolated: bool) -> Fleet:
 
 def _hint() -> str:
     return (
-        "write torchpin.toml, by hand or by `torchpin fleet import`, `torchpin fleet detect`:\n"
-        + _example()
+        "write torchpin.toml by `torchpin init`, `torchpin fleet import`,\n"
+        "  `torchpin fleet detect` or by hand:\n" + _example()
     )
 
 
