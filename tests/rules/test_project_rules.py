@@ -800,3 +800,26 @@ def test_a_label_without_an_index_is_an_error_on_a_mac_alone(check: Check) -> No
     )
     linux = of(check(fleet.format("linux-x86_64"), pyproject=text), "TP105")
     assert linux.severity == "warning"
+
+
+V100_AND_MAC = (
+    '[fleet.servers]\ngpus = ["V100"]\ndriver = "580.82.07"\npython = "3.12"\n'
+    '[fleet.dev]\ngpus = []\nplatform = "macos-arm64"\npython = "3.12"\n'
+)
+UV_TOO = '; if uv locks this project, say client = "uv" in the profile or --client uv'
+
+
+def test_advice_names_the_place_of_each_platform_and_that_it_may_be_uvs(check: Check) -> None:
+    finding = of(check(V100_AND_MAC, pyproject=project('["torch==2.14.1"]')), "TP201")
+    assert finding.fix is not None
+    assert finding.fix.message == (
+        "servers: torch 2.14.1 (channel cu126) · dev: torch 2.14.1 (PyPI); "
+        f"pip reads no index from pyproject.toml: put these into a constraints file{UV_TOO}"
+    )
+
+
+def test_a_fleet_that_says_pip_is_not_asked_whether_it_is_uv(check: Check) -> None:
+    fleet = V100_AND_MAC.replace("gpus", 'client = "pip"\ngpus')
+    finding = of(check(fleet, pyproject=project('["torch==2.14.1"]')), "TP201")
+    assert finding.fix is not None
+    assert finding.fix.message.endswith("put these into a constraints file")

@@ -35,6 +35,8 @@ from torchpin.select.uv_settings import lead_of
 
 TIDY = ("TP411", "TP405", "TP406", "TP415", "TP409", "TP416")
 """Codes that are mended without a plan, in this order."""
+UV_TOO = '; if uv locks this project, say client = "uv" in the profile or --client uv'
+"""What is said of a project of which nothing tells that it is uv's: pip is a guess there."""
 
 
 class Draft(NamedTuple):
@@ -166,7 +168,8 @@ class ProjectFix:
         if client not in ("poetry", "pdm") and self.project.tool in ("pip", "hatch"):
             name = "Hatch" if self.project.tool == "hatch" else "pip"
             file = base_name(self.document.path)
-            return f"{name} reads no index from {file}: put these into a constraints file"
+            told = f"{name} reads no index from {file}: put these into a constraints file"
+            return told + (UV_TOO if self.guessed() else "")
         tool = client if client in ("poetry", "pdm") else self.project.tool
         if len(plans) != 1 or outcome.unserved:
             return f"edit the sources of {tool} by hand"
@@ -183,6 +186,14 @@ class ProjectFix:
         return (
             f"by hand: a [[tool.pdm.source]] of {plan.index_url} that includes these packages, "
             f"then `pdm add {pins}`"
+        )
+
+    def guessed(self) -> bool:
+        """True if nothing but the lack of another tool's tables and lock speaks for pip."""
+        return (
+            self.document.kind == "pyproject"
+            and self.project.tool == "pip"
+            and not any(one.target.group.client for one in self.before)
         )
 
     # -- what is mended without a plan
@@ -564,7 +575,17 @@ def plans_text(plans: Iterable[Plan]) -> str:
     parts = []
     for plan in plans:
         pins = " ".join(f"{package} {version}" for package, version in plan.versions)
-        where = f"channel {plan.channel}" if plan.home == "channel" else f"PyPI, {plan.channel}"
-        groups = ", ".join(dict.fromkeys(target.group.name for target in plan.targets))
-        parts.append(f"{groups}: {pins} ({where})")
+        places: dict[str, list[str]] = {}
+        for target in plan.targets:
+            places.setdefault(_where(plan, target.group.platform), []).append(target.group.name)
+        for where, names in places.items():
+            parts.append(f"{', '.join(dict.fromkeys(names))}: {pins} ({where})")
     return " · ".join(parts)
+
+
+def _where(plan: Plan, platform: str) -> str:
+    """Return where a plan takes its builds from on a platform: on macOS seldom from its channel."""
+    homes = {build.home for place, _, build in plan.builds if place == platform}
+    if plan.home == "channel" and homes == {"pypi"}:
+        return "PyPI"
+    return f"channel {plan.channel}" if plan.home == "channel" else f"PyPI, {plan.channel}"
