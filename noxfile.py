@@ -160,7 +160,7 @@ def oracle(session: nox.Session) -> None:
         at = rest.index("--cases")
         env["TORCHPIN_ORACLE_CASES"] = rest[at + 1]
         del rest[at : at + 2]
-    session.run("pytest", "-m", "oracle", *rest, env=env)
+    session.run("pytest", "-m", "oracle", "-rP", *rest, env=env)  # with counts and seeds
 
 
 @nox.session(python=ONCE)
