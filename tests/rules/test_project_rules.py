@@ -823,3 +823,15 @@ def test_a_fleet_that_says_pip_is_not_asked_whether_it_is_uv(check: Check) -> No
     finding = of(check(fleet, pyproject=project('["torch==2.14.1"]')), "TP201")
     assert finding.fix is not None
     assert finding.fix.message.endswith("put these into a constraints file")
+
+
+def test_a_version_without_a_wheel_for_the_pythons_of_a_uv_project_is_not_called_yanked(
+    check: Check,
+) -> None:
+    found = check(pyproject=project('["torchvision==0.15.2"]', "[tool.uv]\n", ">=3.12"))
+    finding = of(found, "TP102")
+    assert (finding.severity, finding.message) == (
+        "error",
+        "uv lock stops: torchvision 0.15.2 has no wheel for the Pythons of the project (>=3.12)",
+    )
+    assert not [one for one in found if one.code == "TP107"]

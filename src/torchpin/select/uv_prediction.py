@@ -9,9 +9,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from torchpin.documents.base import Document
-from torchpin.evidence import PROOF, PUBLISHED
+from torchpin.evidence import INFERRED, PROOF, PUBLISHED
 from torchpin.fleet.model import Target
 from torchpin.named import NamedTuple
 from torchpin.select.asks import Ask, pin_of
@@ -19,12 +20,13 @@ from torchpin.select.facts import Facts
 from torchpin.select.grid import Grid, UnknownMarkerError
 from torchpin.select.misses import Unclear, why_none
 from torchpin.select.model import Install, Miss, Placed
+from torchpin.select.pools import Pool
 from torchpin.select.uv_lowering import Refused, project_of
 from torchpin.select.uv_needs import Needs, needs_of
 from torchpin.select.uv_resolution import Resolver
 from torchpin.select.uv_settings import UvSettings, settings_of
 from torchpin.select.uv_state import Resolution, Stopped, UnclearError
-from torchpin.select.uv_versions import Tables
+from torchpin.select.uv_versions import Offered, Tables
 
 _DATES = "https://docs.astral.sh/uv/concepts/resolution/#reproducible-resolutions"
 
@@ -187,7 +189,11 @@ def _doubt(
         else:
             reason = why_none(ask, table.pool, install, target, facts)
         if isinstance(reason, Unclear):
-            return str(reason), ()
+            offered = [o for at, o in enumerate(table.versions) if inside >> at & 1]
+            other = _for_other_pythons(offered, table.pool, install)
+            if other is None:
+                return str(reason), ()
+            reason = other
         if reason.evidence not in PROOF:
             return reason.message, ()
         asking = tuple(n.placed for n in state.needs.get(name, ()) if n and n.placed is not None)
@@ -195,3 +201,20 @@ def _doubt(
         told = f"uv lock stops{f' {where}' if where else ''}: {reason.message}"
         missing.append(Missing(name, asking, reason._replace(message=told)))
     return "", tuple(missing)
+
+
+def _for_other_pythons(offered: list[Offered], pool: Pool, install: Install) -> Miss | None:
+    """Return that no file of any version is tagged for a Python of the project, if that is why."""
+    builds = [c.build for one in offered for c in one.candidates]
+    if pool.hidden or pool.nightly or pool.broad or any(b.yanked for b in builds):
+        return None
+    project = install.root.project
+    if not builds or project is None or not project.requires_python:
+        return None
+    best = max(builds, key=lambda b: Version(b.version))
+    known = all(b.home == "pypi" and b.evidence in PROOF and b.pythons for b in builds)
+    text = (
+        f"{best.package} {best.full_version} has no wheel for the Pythons of the project "
+        f"({project.requires_python})"
+    )
+    return Miss("python", text, best.evidence if known else INFERRED, best.source)
