@@ -30,6 +30,8 @@ SAMPLE, FULL = 60, 600
 """Generated projects of an ordinary run, and where the oracle alone is asked for."""
 FRESH = 0.2
 """Share of the cases whose seed is new each time."""
+ENOUGH = 300
+"""Cases from which on the share of those not predicted says something."""
 SHOWN = 3
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 
@@ -86,6 +88,8 @@ def test_prediction_is_the_lock(recorded: ProjectOracle, request: pytest.Fixture
     found = list(recorded.compare_all(generated(request)))
     wrong = told(found)
     assert not wrong, report(wrong, recorded)
+    if len(found) < ENOUGH:
+        return
     plain = [one for one in found if one.case.kind not in ("settings", "beside", "selves")]
     assert sum(bool(one.unknown) for one in plain) < 0.05 * len(plain)
     assert sum(bool(one.unknown) for one in found) < 0.1 * len(found)
@@ -99,7 +103,7 @@ def test_shipped_catalog_predicts_the_lock(
     found = list(shipped.compare_all(generated(request, 0.25)))
     wrong = told(found)
     assert not wrong, report(wrong, shipped)
-    assert sum(bool(one.unknown) for one in found) < 0.4 * len(found)
+    assert sum(bool(one.unknown) for one in found) < 0.4 * max(len(found), ENOUGH // 4)
 
 
 @pytest.mark.parametrize("path", CASES, ids=[path.stem for path in CASES])
