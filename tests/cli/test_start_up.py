@@ -83,7 +83,7 @@ NEVER = (
     *("torchpin.select.parts", "torchpin.select.image_torch", "torchpin.part_ways"),
     *("torchpin.catalog.images", "torchpin.catalog.refresh*", "torchpin.catalog.schema"),
     *("torchpin.catalog.remote", "torchpin.catalog.http", "torchpin.catalog.whole"),
-    *("torchpin.documents.parts", "torchpin.documents.commands", "torchpin.documents.shell*"),
+    *("torchpin.documents.parts", "torchpin.documents.command*", "torchpin.documents.shell*"),
     *("torchpin.documents.python_*", "torchpin.documents.script*", "torchpin.documents.yaml*"),
     *("torchpin.documents.poetry_lock", "torchpin.documents.poetry_manifest"),
     *("torchpin.documents.pdm*", "torchpin.documents.pylock", "torchpin.documents.environment_yml"),

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from torchpin.documents.atoms import Atom, Source, Word, cut, is_known, span_of, text_of, unknown
 from torchpin.documents.base import Document, Span
-from torchpin.documents.commands import Reader, Setting
+from torchpin.documents.command_parts import Setting
+from torchpin.documents.commands import Reader
 from torchpin.documents.parts import IMAGE, Image, Part, file_of, part_of
 from torchpin.documents.scripts import INSTALLS, notes_in
 from torchpin.documents.shell import Command, Shell, Text, read_script

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 
 from torchpin.documents.atoms import Atom, Source, Word, cut, span_of, text_of, unknown
 from torchpin.documents.base import Document, Span
-from torchpin.documents.commands import Reader, Setting
+from torchpin.documents.command_parts import Setting
+from torchpin.documents.commands import Reader
 from torchpin.documents.parts import Part, file_of
 from torchpin.documents.scripts import INSTALLS, notes_in
 from torchpin.documents.shell import read_script

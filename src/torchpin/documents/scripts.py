@@ -6,7 +6,8 @@ import re
 
 from torchpin.documents.atoms import Source
 from torchpin.documents.base import Document, Span
-from torchpin.documents.commands import Reader, Setting
+from torchpin.documents.command_parts import Setting
+from torchpin.documents.commands import Reader
 from torchpin.documents.parts import file_of
 from torchpin.documents.shell import read_script
 from torchpin.patterns import regex

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from torchpin.documents.atoms import Atom, Source, Word, cut, span_of, text_of, unknown
 from torchpin.documents.base import Document, Span
-from torchpin.documents.commands import Reader, Setting, python_in
+from torchpin.documents.command_parts import Setting
+from torchpin.documents.command_words import python_in
+from torchpin.documents.commands import Reader
 from torchpin.documents.parts import Image, Part
 from torchpin.documents.scripts import INSTALLS
 from torchpin.documents.shell import Shell, read_script

@@ -102,7 +102,7 @@ class Steering(NamedTuple):
 
 def read_call(client: str, words: Sequence[str]) -> Call:
     """Return which command of the client some words are."""
-    from torchpin.documents.commands import parse
+    from torchpin.documents.command_options import parse
     from torchpin.documents.installers import PIP, UV
 
     grammar = (PIP if client == "pip" else UV)._replace(stops=True)
