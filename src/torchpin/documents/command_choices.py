@@ -15,7 +15,7 @@ from torchpin.documents.command_words import (
     python_in,
     split_values,
 )
-from torchpin.documents.shell import Command
+from torchpin.documents.shell_commands import Command
 
 _UPGRADES = frozenset(
     (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torchpin.documents.atoms import Word, cut
 from torchpin.documents.base import Span
 from torchpin.documents.installers import Grammar
-from torchpin.documents.shell import Text
+from torchpin.documents.shell_words import Text
 from torchpin.named import NamedTuple
 
 

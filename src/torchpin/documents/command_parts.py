@@ -11,7 +11,8 @@ from torchpin.documents.command_choices import Choices
 from torchpin.documents.command_options import Parsed
 from torchpin.documents.command_words import in_pieces, is_requirement, is_true, places
 from torchpin.documents.parts import Image, Part, part_of, pieces
-from torchpin.documents.shell import Command, Text
+from torchpin.documents.shell_commands import Command
+from torchpin.documents.shell_words import Text
 from torchpin.named import NamedTuple
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from torchpin.documents.atoms import Word, cut, text_of
 from torchpin.documents.command_options import Parsed
-from torchpin.documents.shell import Text
+from torchpin.documents.shell_words import Text
 from torchpin.patterns import regex
 
 _PYTHON_IN_WORD = regex(r"(?:cpython@?-?|python@?-?)?(\d+\.\d+t?)(?:\.\d+)?(?:-.*)?")

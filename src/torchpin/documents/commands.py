@@ -32,7 +32,9 @@ from torchpin.documents.installers import (
     Grammar,
 )
 from torchpin.documents.parts import Part
-from torchpin.documents.shell import Command, Text, Written, read_script
+from torchpin.documents.shell import read_script
+from torchpin.documents.shell_commands import Command, Written
+from torchpin.documents.shell_words import Text
 from torchpin.patterns import regex
 
 _PIP = regex(r"pip(?:-?\d+(?:\.\d+)?)?(?:\.exe)?")

@@ -16,7 +16,9 @@ from torchpin.documents.command_parts import Setting
 from torchpin.documents.commands import Reader
 from torchpin.documents.parts import Image, Part, file_of
 from torchpin.documents.scripts import INSTALLS, notes_in
-from torchpin.documents.shell import Command, Shell, Text, read_script
+from torchpin.documents.shell import Shell, read_script
+from torchpin.documents.shell_commands import Command
+from torchpin.documents.shell_words import Text
 from torchpin.documents.yaml_scripts import bounded, entry, pairs, text_in, word_of
 from torchpin.documents.yaml_spans import Node, scan_yaml
 from torchpin.errors import TorchpinError

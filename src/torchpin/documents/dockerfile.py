@@ -17,7 +17,9 @@ from torchpin.documents.command_parts import Setting
 from torchpin.documents.commands import Reader
 from torchpin.documents.parts import IMAGE, Image, Part, file_of, part_of
 from torchpin.documents.scripts import INSTALLS, notes_in
-from torchpin.documents.shell import Command, Shell, Text, read_script
+from torchpin.documents.shell import Shell, read_script
+from torchpin.documents.shell_commands import Command
+from torchpin.documents.shell_words import Text
 from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 

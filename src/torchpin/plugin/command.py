@@ -24,7 +24,7 @@ from torchpin.select.model import Install, Placed
 
 if TYPE_CHECKING:
     from torchpin.catalog.store import Catalog
-    from torchpin.documents.shell import Text
+    from torchpin.documents.shell_words import Text
     from torchpin.plugin.plan import Places
 
 SCRIPT = "<command line>"
@@ -120,7 +120,7 @@ def read_call(client: str, words: Sequence[str]) -> Call:
 def _texts(words: Sequence[str]) -> list[Text]:
     from torchpin.documents.atoms import Atom
     from torchpin.documents.base import Span
-    from torchpin.documents.shell import Text
+    from torchpin.documents.shell_words import Text
 
     return [Text((Atom(word, 0, 0, True),), Span(0, 0)) for word in words]
 
