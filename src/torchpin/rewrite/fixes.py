@@ -11,7 +11,7 @@ from torchpin.errors import RewriteError
 from torchpin.patterns import regex
 from torchpin.rewrite.link_pages import link_page_fix
 from torchpin.rewrite.plan import companion_advice, index_fix, plan_fix
-from torchpin.rewrite.requirements import whole_line
+from torchpin.rewrite.requirement_indexes import whole_line
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import DISPLAY, INFO, SAFE, UNSAFE, FileEdits, Finding, Fix
 

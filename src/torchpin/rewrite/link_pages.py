@@ -6,8 +6,9 @@ from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.pins import exact_version
 from torchpin.errors import RewriteError
+from torchpin.rewrite.draft import Draft, RefusedError
 from torchpin.rewrite.request import family_declarations
-from torchpin.rewrite.requirements import Draft, RefusedError, written_anew
+from torchpin.rewrite.requirement_indexes import written_anew
 from torchpin.rewrite.reread import edited
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import SAFE, UNSAFE, FileEdits, Fix

@@ -20,7 +20,7 @@ from torchpin.errors import RewriteError
 from torchpin.judge.alike import SharedJudge
 from torchpin.judge.model import FAILS
 from torchpin.resolve.model import Plan
-from torchpin.rewrite.requirements import RefusedError
+from torchpin.rewrite.draft import RefusedError
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import DISPLAY, FileEdits, Fix
 from torchpin.select.alike import select_all

@@ -9,6 +9,7 @@ from torchpin.catalog.model import FOLLOWERS
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import INFERRED
 from torchpin.resolve.model import Outcome, Plan
+from torchpin.rewrite.draft import Draft, RefusedError
 from torchpin.rewrite.parts import holding, version_for
 from torchpin.rewrite.purpose import refusal
 from torchpin.rewrite.request import (
@@ -18,7 +19,7 @@ from torchpin.rewrite.request import (
     request_of,
     solve_way,
 )
-from torchpin.rewrite.requirements import Draft, RefusedError, drafts, replacing_drafts
+from torchpin.rewrite.requirements import drafts, replacing_drafts
 from torchpin.rewrite.reread import holds
 from torchpin.rules.context import Context, Way, base_name
 from torchpin.rules.model import DISPLAY, SAFE, UNSAFE, Fix

@@ -17,7 +17,7 @@ from torchpin.documents.requirement import canonical
 from torchpin.documents.toml_spans import Node
 from torchpin.resolve.model import Plan
 from torchpin.rewrite.parts import versions_for
-from torchpin.rewrite.requirements import CHANNEL_IN_URL
+from torchpin.rewrite.requirement_indexes import CHANNEL_IN_URL
 from torchpin.rewrite.toml_edit import ShapeError, TomlText, inline, quoted, text_of
 from torchpin.rewrite.uv_edit import LINUX, channel_of
 from torchpin.select.channels import channel_url

@@ -13,8 +13,8 @@ from torchpin.judge.companions import loaded
 from torchpin.judge.model import FAILS, UNKNOWN, Verdict
 from torchpin.judge.verdict import judge_companion
 from torchpin.resolve.model import Plan
+from torchpin.rewrite.draft import Draft
 from torchpin.rewrite.parts import part_of
-from torchpin.rewrite.requirements import Draft
 from torchpin.rules.context import Context, Way
 from torchpin.select.alike import select_all
 from torchpin.select.installs import install_of

@@ -12,7 +12,7 @@ from torchpin.documents.base import Declaration, Document, Edit, Span
 from torchpin.documents.pins import exact_version
 from torchpin.documents.project import Project, ProjectIndex, Source
 from torchpin.documents.requirement import canonical
-from torchpin.rewrite.requirements import CHANNEL_IN_URL
+from torchpin.rewrite.requirement_indexes import CHANNEL_IN_URL
 from torchpin.rewrite.toml_edit import ShapeError, TomlText, inline, text_of
 from torchpin.select.channels import channel_url, index_kind
 
