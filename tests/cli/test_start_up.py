@@ -98,6 +98,7 @@ NOT_FOR_REQUIREMENTS = (
     *("torchpin.documents.conda", "torchpin.documents.poetry_*", "torchpin.documents.workspace"),
     *("torchpin.select.projects", "torchpin.select.lock*", "torchpin.select.whole_lock"),
     *("torchpin.select.uv_*", "torchpin.rules.lock?", "torchpin.rules.lock_markers"),
+    *("torchpin.rules.lock_places", "torchpin.rules.lock_spellings"),
     *(
         "torchpin.rules.projects",
         "torchpin.rules.project_[!v]*",

@@ -13,7 +13,7 @@ from torchpin.fleet.profile import load_profile
 from torchpin.rules.dead_markers import dead_comparisons
 from torchpin.rules.disagree import purpose_of
 from torchpin.rules.lock_hashes import poetry_hashes
-from torchpin.rules.locks import wanted
+from torchpin.rules.lock_spellings import wanted
 from torchpin.rules.model import ERROR, SAFE, UNSAFE, Finding
 from torchpin.rules.registry import all_rules
 from torchpin.rules.torch_backend import backends

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from torchpin.catalog.model import FAMILY, WATCHED
-from torchpin.documents.base import Declaration, Document, Span, line_starts, position
-from torchpin.documents.project import ConflictItem, Lock, LockedPackage, Project
+from torchpin.documents.base import Declaration, Document, Span
+from torchpin.documents.project import Lock, LockedPackage, Project
 from torchpin.documents.requirement import canonical
 from torchpin.evidence import MEASURED, PUBLISHED
-from torchpin.named import NamedTuple
 from torchpin.rules.context import Context, Way, base_name
+from torchpin.rules.lock_spellings import (
+    alike,
+    at,
+    bare,
+    comparable,
+    members_of,
+    pythons,
+    scope_of,
+    wanted,
+    where_of,
+)
 from torchpin.rules.model import WARNING, Because, Finding, Related
-from torchpin.rules.project_words import UV, ProjectRule, channel_of, needs_of
+from torchpin.rules.project_words import UV, ProjectRule, needs_of
 from torchpin.select.channels import index_kind, redact
-
-if TYPE_CHECKING:
-    from packaging.specifiers import SpecifierSet
 
 LOCKING = "https://docs.astral.sh/uv/concepts/projects/sync/#automatic-lock-and-sync"
 POETRY_LOCK = "https://python-poetry.org/docs/cli/#check"
@@ -27,7 +34,6 @@ _CHECK = {
     "poetry": "poetry install stops: pyproject.toml changed",
     "pdm": "pdm lock --check fails",
 }
-PYTHONS = tuple(f"3.{minor}" for minor in range(20))
 
 
 class LockRule(ProjectRule):
@@ -295,105 +301,6 @@ def source_span(root: Document, project: Project, package: str) -> Span | None:
     return next(iter((*sources, *asked)), None)
 
 
-def scope_of(extra: str | None, group: str | None, kind: str) -> str:
-    """Return the scope of what a lock recorded, as declarations have it."""
-    if kind:
-        return kind
-    if group is not None:
-        return f"group:{canonical(group)}"
-    return f"extra:{canonical(extra)}" if extra is not None else ""
-
-
-def at(one: Declaration) -> tuple[str, str]:
-    """Return package and scope of a declaration, as ``scope_of`` writes it."""
-    kind, colon, part = one.scope.partition(":")
-    return one.name, f"{kind}{colon}{canonical(part)}" if part else kind
-
-
-def where_of(one: Declaration) -> str:
-    """Return where a declaration stands, for messages."""
-    return f"in {one.scope.replace(':', ' ')}" if one.scope else "in dependencies"
-
-
-def comparable(one: Declaration) -> bool:
-    """True for what a lock records of the project: no build requirements, nothing unreadable."""
-    kind = one.scope.partition(":")[0]
-    return one.valid and not one.from_variable and kind in (
-        "", "extra", "group", "constraint", "override"
-    )  # fmt: skip
-
-
-def wanted(specifier: str) -> SpecifierSet | str:
-    """Return a specifier that equals every other spelling of it; text where it is none.
-
-    ``>=2.0, <3`` and ``<3,>=2`` are the same. (packaging compares so; ``canonicalize_version``
-    would cost the start-up path another import.)
-    """
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    try:
-        return SpecifierSet(specifier)
-    except InvalidSpecifier:
-        return specifier
-
-
-def alike(one: SpecifierSet | str, other: SpecifierSet | str) -> bool:
-    """Return whether two specifiers admit the same versions: uv leaves out what changes nothing.
-
-    They are tried at, just below and just above each version that they name.
-    """
-    if isinstance(one, str) or isinstance(other, str) or one == other:
-        return one == other
-    bases = {part.version.removesuffix(".*").partition("+")[0] for part in (*one, *other)}
-    tries = {"0", "99999"} | {
-        f"{base}{ending}" for base in bases for ending in ("", ".1", ".dev0", ".post1", ".99999")
-    }
-    return all(
-        one.contains(text, prereleases=True) == other.contains(text, prereleases=True)
-        for text in filter(_is_version, tries)
-    )
-
-
-def _is_version(text: str) -> bool:
-    from packaging.version import Version
-
-    try:
-        Version(text)
-    except ValueError:  # or more digits than Python reads
-        return False
-    return True
-
-
-def pythons(specifier: str | None) -> tuple[bool, ...] | None:
-    """Return which minor versions of Python 3 a ``requires-python`` admits; None if unreadable."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    try:
-        parsed = SpecifierSet(specifier or "")
-    except InvalidSpecifier:
-        return None
-    return tuple(
-        parsed.contains(version) or parsed.contains(f"{version}.99") for version in PYTHONS
-    )
-
-
-def members_of(items: tuple[ConflictItem, ...]) -> frozenset[tuple[str, str]]:
-    """Return a conflict set without the package, which a lock always names."""
-    return frozenset(
-        (kind, canonical(value))
-        for item in items
-        for kind in ("extra", "group")
-        if (value := getattr(item, kind)) is not None
-    )
-
-
-def bare(url: str) -> str:
-    """Return a URL without credentials, which locks leave out."""
-    scheme, sep, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}{sep}{host.rpartition('@')[2]}{slash}{path}"
-
-
 def outside(root: Document, lock: Lock) -> Iterator[tuple[Declaration, LockedPackage, str]]:
     """Yield declarations that no locked version of their package satisfies, with one of these."""
     from packaging.specifiers import SpecifierSet
@@ -424,155 +331,4 @@ def outside(root: Document, lock: Lock) -> Iterator[tuple[Declaration, LockedPac
             yield one, versions[-1][0], str(versions[-1][1])
 
 
-class LockFromOtherIndex(LockRule):
-    """The lock takes a package of the family from another index than the project names.
-
-    What it does: compares the registry of torch and its companions in the lock with the sources and
-    indexes of the project. Mirrors of one channel count as that channel.
-
-    Why it is bad: the lock installs another build than the project says, until somebody locks anew;
-    then all machines change at once.
-
-    Example: a source for cu126 in the project, ``registry = "…/whl/cu130"`` in ``uv.lock``.
-
-    Fix: make the lock anew.
-
-    Evidence: the two files.
-    """
-
-    code = "TP504"
-    name = "lock-from-other-index"
-    severity = WARNING
-
-    def compare(
-        self,
-        root: Document,
-        project: Project,
-        document: Document,
-        lock: Lock,
-        way: Way,
-        context: Context,
-    ) -> Iterator[Finding]:
-        """Yield locked builds from a channel that the project does not name."""
-        private = dict(way.private)
-        # A link page that is no channel's may hold it, too: then nothing is told.
-        general = {place_of(one.kind.kind, one.kind.channel) for one in way.install.indexes}
-        told: set[tuple[str, str]] = set()
-        for package in lock.packages:
-            if package.name not in FAMILY or ":" in package.source.partition("://")[0]:
-                continue
-            kind = index_kind(package.source, private)
-            place = place_of(kind.kind, kind.channel)
-            if lock.tool == "pdm":  # it records files, and no index
-                place = channel_of_files(package)
-            routed = routes_of(root, project, way, context, package.name)
-            if routed is None or place is None:
-                continue
-            allowed = {*routed.places, *(general if routed.open else ())}
-            if place in allowed or None in allowed or not allowed:
-                continue
-            span = package.source_span or package.version_span
-            if (package.name, place) in told:
-                continue
-            told.add((package.name, place))
-            names = " or ".join(sorted(one for one in allowed if one))
-            yield self.finding(
-                document,
-                span,
-                f"{package.name} {package.version} is locked from {place}, "
-                f"the project names {names}",
-                package=package.name,
-                because=(
-                    Because(
-                        f"the lock takes it from {redact(package.source) or 'the default index'}",
-                        PUBLISHED,
-                        base_name(document.path),
-                    ),
-                ),
-                related=related_sources(root, project, package.name),
-            )
-
-
-def channel_of_files(package: LockedPackage) -> str | None:
-    """Return the channel whose label the files of a package carry; None for several or none."""
-    from torchpin.select.channels import is_channel
-    from torchpin.select.wheels import wheel_name
-
-    names = [wheel_name(wheel.filename) for wheel in package.wheels]
-    labels = {name.label for name in names if name is not None}
-    one = next(iter(labels), "")
-    return one if len(labels) == 1 and is_channel(one) else None
-
-
-def place_of(kind: str, channel: str | None) -> str | None:
-    """Return where packages come from, for comparison; None if that is not known."""
-    if kind == "pypi":
-        return "PyPI"
-    return channel if kind == "channel" else None
-
-
-class Routes(NamedTuple):
-    """Where a package of a project may come from."""
-
-    places: frozenset[str]
-    """What its sources name."""
-    open: bool
-    """True if the indexes for all packages serve it, too."""
-
-
-def routes_of(
-    root: Document, project: Project, way: Way, context: Context, package: str
-) -> Routes | None:
-    """Return where the project says that a package comes from; None if it cannot be known."""
-    sources = [one for one in project.sources if one.package == package]
-    if any(one.kind != "index" for one in sources):
-        return None
-    beside = any(
-        one.package == package
-        for sibling in way.install.siblings
-        for one in (sibling.project.sources if sibling.project is not None else ())
-    )
-    if way.install.client == "uv" and (sources or beside):
-        return uv_routes(project, way, context, package)
-    channels = [channel_of(one, way) for one in sources]
-    places = frozenset(one for one in channels if one is not None)
-    if None in channels:
-        return None
-    declared = [one for one in root.declarations if one.name == package and one.scope != "build"]
-    return Routes(places, len(declared) > len(sources) or not sources)
-
-
-def uv_routes(project: Project, way: Way, context: Context, package: str) -> Routes | None:
-    """Return the same for uv, by the sources that reach the requirements."""
-    needs = needs_of(way, context)
-    if needs is None:
-        return None
-    asked = [one for unit in needs.units() for one in needs.declared(unit)]
-    for some in (needs.constraints, needs.overrides):
-        asked += [one for ones in some.values() for one in ones]
-    inside = 0
-    for text in project.environments:
-        inside |= needs.grid.mask(text)
-    asked = [one for one in asked if one.name == package and (not inside or one.mask & inside)]
-    places = [
-        place_of(one.source.kind.kind, one.source.kind.channel)
-        for one in asked
-        if one.source is not None
-    ]
-    if None in places or any(one.problem for one in asked):
-        return None
-    named = frozenset(one for one in places if one is not None)
-    return Routes(named, len(places) < len(asked) or not asked)
-
-
-def related_sources(root: Document, project: Project, package: str) -> tuple[Related, ...]:
-    """Return the sources of a package as related places."""
-    starts = line_starts(root.text)
-    return tuple(
-        Related(root.path, position(starts, one.span.start).line, f"{one.value} is named here")
-        for one in project.sources
-        if one.package == package
-    )
-
-
-RULES = (LockOutOfDate, LockFromOtherIndex)
+RULES = (LockOutOfDate,)

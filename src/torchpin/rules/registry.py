@@ -98,6 +98,7 @@ def all_rules(*, projects: bool = True) -> tuple[Rule, ...]:
         from torchpin.rules import (
             conda,
             containers,
+            lock_places,
             locks,
             project_markers,
             project_routes,
@@ -105,8 +106,8 @@ def all_rules(*, projects: bool = True) -> tuple[Rule, ...]:
         )
         from torchpin.rules import projects as on_projects
 
-        modules += [on_projects, project_markers, project_routes, locks, conda, containers]
-        modules += [sources]
+        modules += [on_projects, project_markers, project_routes, locks, lock_places]
+        modules += [conda, containers, sources]
     for module in modules:
         rules += [rule() for rule in module.RULES]
     return tuple(sorted(rules, key=lambda rule: rule.code))
