@@ -16,7 +16,7 @@ from torchpin.judge.model import FAILS
 from torchpin.judge.verdict import judge
 from torchpin.rules.context import Context, Way, because
 from torchpin.rules.hardware import gpu_names
-from torchpin.rules.indexes import copies, shorten
+from torchpin.rules.index_order import copies, shorten
 from torchpin.rules.model import INFO, WARNING, Because, Finding
 from torchpin.rules.project_words import (
     MAC,
