@@ -1,4 +1,4 @@
-"""What the data scripts share: canonical JSON, digests, PEP 691 and range requests."""
+"""What the data scripts share: places, digests, PEP 691 and range requests."""
 
 from __future__ import annotations
 
@@ -26,26 +26,6 @@ class FloorError(SystemExit):
 
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def table(columns: Mapping[str, object]) -> str:
-    """Return a JSON object with one key a line, and lists and objects with one record a line."""
-    parts = []
-    for key, value in columns.items():
-        if isinstance(value, list) and value:
-            body = "[\n" + ",\n".join(compact(item) for item in value) + "\n]"
-        elif isinstance(value, dict) and value:
-            body = (
-                "{\n" + ",\n".join(f"{compact(k)}:{compact(v)}" for k, v in value.items()) + "\n}"
-            )
-        else:
-            body = compact(value)
-        parts.append(f"{compact(key)}:{body}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def replace_all(files: Mapping[Path, str]) -> None:

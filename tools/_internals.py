@@ -7,13 +7,12 @@ from typing import Any
 
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
-from tools._common import table
 from tools._facts import PLATFORMS
 from tools._wheels import Read
 
 from torchpin.catalog.kernel_lists import sorted_targets
 from torchpin.catalog.model import Build
-from torchpin.catalog.records import Interned
+from torchpin.catalog.records import Interned, table
 from torchpin.evidence import INFERRED, MEASURED
 
 SCRIPT = "pytorch/pytorch .github/scripts/generate_binary_build_matrix.py"

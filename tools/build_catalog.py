@@ -12,7 +12,6 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 if not __package__:  # run by its path, from any folder
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
@@ -20,13 +19,15 @@ if not __package__:  # run by its path, from any folder
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 from tools._assemble import Assembly, Part, assemble
-from tools._common import DATA, MEASURED, FloorError, digest, replace_all, table
+from tools._common import DATA, MEASURED, FloorError, digest, replace_all
 from tools._facts import PLATFORMS, Facts, read_facts
 from tools._internals import internals_file
 from tools.measure_wheels import load as load_measured
 
+from torchpin.catalog import records
 from torchpin.catalog.labels import kind_of_label
-from torchpin.catalog.model import FAMILY, WATCHED, Build, Kernels
+from torchpin.catalog.model import FAMILY, WATCHED, Build
+from torchpin.catalog.records import package_text, table
 from torchpin.catalog.schema import check_files
 from torchpin.evidence import ORDER
 
@@ -81,78 +82,26 @@ def check_build(build: Build) -> None:
         raise FloorError(f"{where}: no source")
 
 
-class Interned:
-    """A table of strings or lists that records point into by number."""
-
-    def __init__(self) -> None:
-        self.items: list[Any] = []
-        self._at: dict[str, int] = {}
-
-    def at(self, item: Any) -> int:
-        key = json.dumps(item)
-        if key not in self._at:
-            self._at[key] = len(self.items)
-            self.items.append(item)
-        return self._at[key]
-
-
 def package_file(part: Part) -> str:
-    """Return the data file of one package; its columns are told in ``torchpin.catalog.store``."""
-    texts, lists = Interned(), Interned()
-
-    def kernel(item: Kernels | None) -> int | None:
-        if item is None:
-            return None
-        return lists.at([*(" ".join(k) for k in item[:3]), item.evidence, texts.at(item.source)])
-
-    builds = [
-        [
-            b.version,
-            b.label,
-            b.channel,
-            b.home,
-            b.platform,
-            " ".join(b.pythons),
-            " ".join(b.pythons_inferred),
-            kernel(b.kernels),
-            [[name, kernel(k)] for name, k in b.libraries],
-            b.cuda,
-            b.glibc,
-            b.macos,
-            b.requires_torch,
-            b.requires_python,
-            int(b.yanked),
-            b.released,
-            b.evidence,
-            texts.at(b.source),
-        ]
-        for b in part.builds
-    ]
-    rows = [[*row[:5], texts.at(row[5])] for row in part.rows]
-    spans = [
-        [
-            s.channel,
-            s.first,
-            s.last,
-            s.evidence,
-            texts.at(s.source),
-            int(s.closed),
-            texts.at(s.start) if s.begun else None,
-        ]
-        for s in part.spans
-    ]
-    return table(
-        {
-            "package": part.package,
-            "pypi": part.pypi,
-            "elsewhere": part.elsewhere,
-            "sdists": list(part.sdists),
-            "spans": spans,
-            "kernels": lists.items,
-            "builds": builds,
-            "rows": rows,
-            "sources": texts.items,
-        }
+    """Return the data file of one package."""
+    return package_text(
+        records.Part(
+            part.package,
+            part.pypi,
+            part.elsewhere,
+            list(part.sdists),
+            [
+                [
+                    *(s.channel, s.first, s.last, s.evidence, s.source, s.closed),
+                    s.start if s.begun else None,
+                ]
+                for s in part.spans
+            ],
+            part.builds,
+            part.rows,
+            [],
+            None,
+        )
     )
 
 

@@ -43,9 +43,10 @@ from tools._common import (
     project_files,
     replace_all,
 )
-from tools._common import table as json_table
 from tools._contents import AT_ONCE, measure_contents, metadata, torch_specifier
 from tools._wheels import measure_internals, measure_wheels
+
+from torchpin.catalog.records import table as json_table
 
 WATCHED = (
     "torch",

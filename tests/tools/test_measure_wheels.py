@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools._common import FloorError, table
+from tools._common import FloorError
 from tools._contents import (
     NoMetadataError,
     measure_contents,
@@ -31,6 +31,7 @@ from torchpin.catalog import fatbin as fatbins
 from torchpin.catalog.bounded import Held
 from torchpin.catalog.elf import read_elf
 from torchpin.catalog.fatbin import read_fatbins
+from torchpin.catalog.records import table
 
 Entry = tuple[int, int, int]
 
