@@ -340,7 +340,7 @@ def test_the_bar_is_for_terminals(world: World, monkeypatch: pytest.MonkeyPatch)
         def isatty(self) -> bool:
             return True
 
-    monkeypatch.setattr("torchpin.cli.catalog_refresh.SHOWN_AFTER", 0.0)
+    monkeypatch.setattr("torchpin.cli.progress.SHOWN_AFTER", 0.0)
     code, _, err = world.refresh()
     assert (code, err) == (0, "")
     shown = Terminal()

@@ -447,7 +447,7 @@ def test_a_stop_ends_running_requests(world: World, monkeypatch: pytest.MonkeyPa
 
     world.server.behave["/simple/torch/"] = hold
     world.server.behave["/simple/torchvision/"] = garbage
-    monkeypatch.setattr("torchpin.cli.catalog_refresh.Bar.pages", stop)
+    monkeypatch.setattr("torchpin.cli.catalog_refresh.RefreshBar.pages", stop)
     with pytest.raises(KeyboardInterrupt):
         world.refresh("--timeout", "600")
     assert not gave_up.is_set()  # nobody waited for the server

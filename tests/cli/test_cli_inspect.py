@@ -280,9 +280,9 @@ def test_a_bar_on_a_terminal_after_a_second(
 ) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(command, "SHOWN_AFTER", after)
+    monkeypatch.setattr("torchpin.cli.progress.SHOWN_AFTER", after)
     monkeypatch.setenv("TERM", "xterm")
-    with command.Bar(quiet=False) as bar:
+    with command.InspectBar(quiet=False) as bar:
         bar.step("ext/[bold]_C.so", 1000)
         bar.advance(500)
     assert bool(terminal.text) is drawn
@@ -293,7 +293,7 @@ def test_a_bar_on_a_terminal_after_a_second(
 def test_no_bar_in_a_pipe(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "SHOWN_AFTER", 0.0)
-    with command.Bar(quiet=False) as bar:
+    monkeypatch.setattr("torchpin.cli.progress.SHOWN_AFTER", 0.0)
+    with command.InspectBar(quiet=False) as bar:
         bar.step("x", 0)
     assert capsys.readouterr().err == ""

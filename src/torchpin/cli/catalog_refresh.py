@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections import defaultdict
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from torchpin.cli.main import CLEAN, FINDINGS, USAGE
 from torchpin.cli.parser import Parser
+from torchpin.cli.progress import Bar
 from torchpin.cli.terminal import note, out, tell
 from torchpin.errors import UsageError
 from torchpin.report.style import clean
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import ProgressColumn
 
     from torchpin.catalog.refresh.settings import Failed, Result
 
-SHOWN_AFTER = 1.0
-"""Seconds before the progress bar appears."""
 MOST_JOBS = 32
 _LISTS = "the list of channels"
 """What the pages are called that only tell which channels there are."""
@@ -129,7 +125,7 @@ def main(argv: list[str]) -> int:
         allow_removal=args.allow_removal,
     )
     settings = addresses(args.index, settings)
-    with Bar(quiet=args.quiet) as bar:
+    with RefreshBar(quiet=args.quiet) as bar:
         result = refresh(settings, bar)
     if args.output_format == "json":
         from torchpin.report.catalog_refresh import to_json
@@ -204,62 +200,30 @@ def failures(failed: tuple[Failed, ...]) -> list[str]:
     return out
 
 
-class Bar:
-    """A progress bar on standard error, if that is a terminal and it takes over a second."""
+class RefreshBar(Bar):
+    """Shows pages, wheels, and how many bytes came."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self._wanted = not quiet and sys.stderr.isatty()
-        self._begun = time.monotonic()
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
+        super().__init__(quiet=quiet)
         self._bytes = 0
 
-    def __enter__(self) -> Bar:
-        return self
+    def columns(self) -> list[ProgressColumn]:
+        """Return the columns of numbers and bytes."""
+        from rich.progress import MofNCompleteColumn, TextColumn
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        return [MofNCompleteColumn(), TextColumn("{task.fields[size]}", markup=False)]
 
     def pages(self, done: int, total: int) -> None:
         """Show how many pages are read."""
-        self._draw("index pages", done, total)
+        self.draw("index pages", done, total, size=self._size())
 
     def wheels(self, done: int, total: int) -> None:
         """Show how many wheels are read."""
-        self._draw("wheels", done, total)
+        self.draw("wheels", done, total, size=self._size())
 
     def bytes(self, count: int) -> None:
         """Count bytes; they are shown with the next page or wheel."""
         self._bytes += count
 
-    def _draw(self, what: str, done: int, total: int) -> None:
-        if not self._wanted or time.monotonic() - self._begun < SHOWN_AFTER:
-            return
-        if self._bar is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-            self._bar = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[size]}", markup=False),
-                console=Console(file=sys.stderr),
-                transient=True,
-            )
-            self._task = self._bar.add_task("", size="")
-            self._bar.start()
-        assert self._task is not None
-        self._bar.update(
-            self._task,
-            description=what,
-            completed=done,
-            total=total,
-            size=f"{self._bytes / 1e6:.1f} MB",
-        )
+    def _size(self) -> str:
+        return f"{self._bytes / 1e6:.1f} MB"

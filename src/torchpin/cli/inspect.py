@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from torchpin.cli.common import declared_fleet
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.parser import Parser, add_fleet, add_output
+from torchpin.cli.progress import Bar
 from torchpin.cli.terminal import note, out, style
 from torchpin.errors import UsageError
 from torchpin.fleet.model import Fleet
 from torchpin.report.style import visible
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
-SHOWN_AFTER = 1.0
-"""Seconds before the progress bar appears."""
+    from rich.progress import ProgressColumn
 
 
 def parser() -> Parser:
@@ -72,7 +67,7 @@ def main(argv: list[str]) -> int:
     from torchpin.report import inspect as report
     from torchpin.report.inspect_fleet import fits, runs_everywhere
 
-    with Bar(quiet=args.quiet) as bar:
+    with InspectBar(quiet=args.quiet) as bar:
         found = inspect(
             args.target,
             budget=Budget(args.timeout),
@@ -103,60 +98,27 @@ def _fleet(config: str | None, *, isolated: bool, declared: Fleet | None) -> Fle
     return fleet if fleet is not None and fleet.groups else None
 
 
-class Bar:
-    """A progress bar on standard error, if that is a terminal and it takes over a second."""
+class InspectBar(Bar):
+    """Shows the bytes of what is read."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self._wanted = not quiet and sys.stderr.isatty()
-        self._begun = time.monotonic()
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
+        super().__init__(quiet=quiet)
         self._label = ""
         self._done = 0
         self._total = 0
 
-    def __enter__(self) -> Bar:
-        return self
+    def columns(self) -> list[ProgressColumn]:
+        """Return the column of bytes."""
+        from rich.progress import DownloadColumn
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        return [DownloadColumn()]
 
     def step(self, label: str, packed: int) -> None:
         """Name what is read next; ``packed`` bytes of it, 0 if not known."""
         self._label, self._done, self._total = visible(os.path.basename(label)), 0, packed
-        self._draw()
+        self.draw(self._label, self._done, self._total or None)
 
     def advance(self, count: int) -> None:
         """Count bytes."""
         self._done += count
-        self._draw()
-
-    def _draw(self) -> None:
-        if not self._wanted or time.monotonic() - self._begun < SHOWN_AFTER:
-            return
-        if self._bar is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
-
-            self._bar = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                DownloadColumn(),
-                console=Console(file=sys.stderr),
-                transient=True,
-            )
-            self._task = self._bar.add_task("")
-            self._bar.start()
-        assert self._task is not None
-        self._bar.update(
-            self._task,
-            description=self._label,
-            completed=self._done,
-            total=self._total or None,
-        )
+        self.draw(self._label, self._done, self._total or None)
