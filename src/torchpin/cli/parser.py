@@ -84,6 +84,14 @@ class _Help(argparse.RawDescriptionHelpFormatter):
             for paragraph in text.split("\n\n")
         )
 
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        """Write ``-o, --output FILE`` on every Python (before 3.13: ``-o FILE, --output FILE``)."""
+        text = super()._format_action_invocation(action)
+        if len(action.option_strings) < 2 or action.nargs == 0:
+            return text
+        last = action.option_strings[-1]
+        return ", ".join(action.option_strings) + text.rpartition(last)[2]
+
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
     """Return a formatter as wide as the terminal.
