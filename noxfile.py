@@ -100,6 +100,7 @@ def minimums(session: nox.Session) -> None:
         session.install("uv==0.13.9")
     session.install("-e", ".[test]")
     lowest = Path(session.create_tmp()) / "lowest.txt"
+    session.env.pop("TMPDIR")  # tests need folders that lie in no project
     session.run(
         *("uv", "pip", "compile", "--quiet", "--resolution", "lowest-direct", "--no-header"),
         *("--python", session.virtualenv.location, "-o", str(lowest), "pyproject.toml"),
