@@ -12,7 +12,6 @@ from packaging.version import Version
 from tools._contents import Content
 from tools._facts import (
     PLATFORM,
-    PLATFORMS,
     Facts,
     Row,
     Wheel,
@@ -35,6 +34,7 @@ from tools._wheels import Read
 from torchpin.catalog.existence import file_list
 from torchpin.catalog.labels import cuda_of
 from torchpin.catalog.model import FAMILY, Build
+from torchpin.catalog.records import order
 from torchpin.evidence import INFERRED, LOCKFILE, ORDER
 
 ELSEWHERE = {"torch": ["1.8.2"], "torchvision": ["0.9.2"], "torchaudio": ["0.8.2"]}
@@ -147,16 +147,6 @@ def assemble(facts: Facts, measured: dict[str, Any]) -> Assembly:
 
 def same(left: str, right: str) -> bool:
     return Version(left) == Version(right)
-
-
-def order(build: Build) -> tuple[Any, ...]:
-    return (
-        Version(build.version),
-        build.home != "pypi",
-        build.channel,
-        PLATFORMS.index(build.platform),
-        build.label,
-    )
 
 
 def derived_label(package: str, version: str, channel: str, platform: str, raw: Any) -> list[str]:

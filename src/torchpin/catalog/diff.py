@@ -13,7 +13,8 @@ from typing import Any
 
 from packaging.version import Version
 
-from torchpin.catalog.model import PLATFORMS, Build, Kernels
+from torchpin.catalog.model import Build, Kernels
+from torchpin.catalog.records import order
 from torchpin.catalog.store import Catalog
 from torchpin.errors import CatalogError
 from torchpin.evidence import MEASURED, ORDER
@@ -135,20 +136,10 @@ def name_of(build: Build) -> str:
     return f"{build.full_version}{place}{' pypi' if build.home == 'pypi' else ''} {build.platform}"
 
 
-def _order(build: Build) -> tuple[Any, ...]:
-    return (
-        Version(build.version),
-        build.home != "pypi",
-        build.channel,
-        PLATFORMS.index(build.platform),
-        build.label,
-    )
-
-
 def _builds(package: str, old: Catalog, new: Catalog) -> Iterator[Entry]:
     before = {_key(build): build for build in old.builds(package)}
     after = {_key(build): build for build in new.builds(package)}
-    for build in sorted({**before, **after}.values(), key=_order):
+    for build in sorted({**before, **after}.values(), key=order):
         was, now = before.get(_key(build)), after.get(_key(build))
         name = name_of(build)
         if was is None:

@@ -11,7 +11,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from torchpin.catalog.model import Build, Kernels
+from packaging.version import Version
+
+from torchpin.catalog.model import PLATFORMS, Build, Kernels
 from torchpin.catalog.package import Package
 from torchpin.catalog.whole import HEAD, sums
 from torchpin.errors import CatalogError
@@ -44,6 +46,17 @@ class State(NamedTuple):
     partners: dict[str, Any]
     pins: list[list[str]]
     health: dict[str, Any]
+
+
+def order(build: Build) -> tuple[Any, ...]:
+    """Return the key by which the builds of a package are sorted."""
+    return (
+        Version(build.version),
+        build.home != "pypi",
+        build.channel,
+        PLATFORMS.index(build.platform),
+        build.label,
+    )
 
 
 def read_state(folder: str) -> State:

@@ -38,7 +38,8 @@ _HINT = "requirements and constraints files are read"
 _HINT_ALL = (
     "requirements and constraints files, pyproject.toml, uv.toml, uv.lock, poetry.lock, pdm.lock "
     "and pylock.toml are read, and files that install by commands: Dockerfiles, shell scripts, "
-    "Makefiles, justfiles, CI files, compose files"
+    "Makefiles, justfiles, CI files, compose files; or list it in sections: tox.ini, setup.py, "
+    "noxfile.py, Pipfile, pixi.toml, environment.yml"
 )
 _NAMES = (
     *(b"torch", b"triton", b"xformers", b"vllm", b"accelerate", b"bitsandbytes", b"fairseq"),

@@ -20,8 +20,8 @@ from typing import Any
 from packaging.version import Version
 
 from torchpin.catalog.labels import cuda_of
-from torchpin.catalog.model import FAMILY, PLATFORMS, Build
-from torchpin.catalog.records import Part, State
+from torchpin.catalog.model import FAMILY, Build
+from torchpin.catalog.records import Part, State, order
 from torchpin.catalog.refresh.kernels import (
     Reading,
     channel_of,
@@ -45,17 +45,6 @@ def key_of_build(build: Build) -> Key:
     """Return what names a build."""
     place = build.channel if build.home == "channel" else PYPI
     return (str(Version(build.version)), place, build.platform, build.label)
-
-
-def order(build: Build) -> tuple[Any, ...]:
-    """Return the key by which the builds of a package are sorted."""
-    return (
-        Version(build.version),
-        build.home != "pypi",
-        build.channel,
-        PLATFORMS.index(build.platform),
-        build.label,
-    )
 
 
 def merge(state: State, listings: Sequence[Listing], readings: Readings) -> State:

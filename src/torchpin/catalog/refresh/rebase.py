@@ -6,8 +6,8 @@ from typing import Any
 
 from packaging.version import Version
 
-from torchpin.catalog.records import Part, State
-from torchpin.catalog.refresh.merge import key_of_build, order
+from torchpin.catalog.records import Part, State, order
+from torchpin.catalog.refresh.merge import key_of_build
 
 
 def rebase(shipped: State, own: State) -> State:
