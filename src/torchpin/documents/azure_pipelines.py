@@ -13,8 +13,8 @@ from torchpin.documents.atoms import Word, text_of
 from torchpin.documents.base import Document
 from torchpin.documents.ci_expressions import Scope, holds, substituted
 from torchpin.documents.ci_matrix import Cell, title
-from torchpin.documents.parts import Image, Part, file_of
-from torchpin.documents.scripts import INSTALLS, notes_in
+from torchpin.documents.parts import Image, Part
+from torchpin.documents.scripts import INSTALLS
 from torchpin.documents.yaml_scripts import (
     MOST_CELLS,
     MOST_PARTS,
@@ -23,12 +23,13 @@ from torchpin.documents.yaml_scripts import (
     bounded,
     entry,
     hosted,
+    opened,
     pairs,
     replaced,
     text_in,
     word_of,
 )
-from torchpin.documents.yaml_spans import Node, scan_yaml
+from torchpin.documents.yaml_spans import Node
 from torchpin.patterns import regex
 
 KIND = "azure-pipelines"
@@ -57,16 +58,10 @@ def read_azure_pipelines(path: str, data: bytes) -> Document:
 
     Text that is no YAML gives a problem of the code ``yaml``.
     """
-    file = file_of(path, data, KIND)
-    if file.problems or INSTALLS.search(file.text) is None:
+    file, roots = opened(path, data, KIND)
+    if not roots or roots[0].kind != "mapping":
         return file
-    read = scan_yaml(file.text)
-    if read.problem is not None:
-        return file._replace(problems=(read.problem,))
-    file = file._replace(comments=notes_in(file.text))
-    if read.root is None or read.root.kind != "mapping":
-        return file
-    return file._replace(parts=bounded(_Pipeline(file, read.root).read()))
+    return file._replace(parts=bounded(_Pipeline(file, roots[0]).read()))
 
 
 class _Pipeline:

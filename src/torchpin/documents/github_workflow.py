@@ -14,8 +14,8 @@ from torchpin.documents.atoms import Atom, Word, text_of
 from torchpin.documents.base import Document
 from torchpin.documents.ci_expressions import Scope, holds, substituted
 from torchpin.documents.ci_matrix import Cell, github_cells, title, used_keys
-from torchpin.documents.parts import Image, Part, file_of
-from torchpin.documents.scripts import INSTALLS, notes_in
+from torchpin.documents.parts import Image, Part
+from torchpin.documents.scripts import INSTALLS
 from torchpin.documents.yaml_scripts import (
     MOST_PARTS,
     Job,
@@ -24,11 +24,12 @@ from torchpin.documents.yaml_scripts import (
     entry,
     hosted,
     number_of,
+    opened,
     pairs,
     text_in,
     word_of,
 )
-from torchpin.documents.yaml_spans import Node, scan_yaml
+from torchpin.documents.yaml_spans import Node
 from torchpin.patterns import regex
 
 KIND = "github-workflow"
@@ -46,16 +47,10 @@ def read_github_workflow(path: str, data: bytes) -> Document:
 
     Text that is no YAML gives a problem of the code ``yaml``.
     """
-    file = file_of(path, data, KIND)
-    if file.problems or INSTALLS.search(file.text) is None:
+    file, roots = opened(path, data, KIND)
+    if not roots:
         return file
-    read = scan_yaml(file.text)
-    if read.problem is not None:
-        return file._replace(problems=(read.problem,))
-    file = file._replace(comments=notes_in(file.text))
-    if read.root is None:
-        return file
-    return file._replace(parts=bounded(_Workflow(file, read.root).parts()))
+    return file._replace(parts=bounded(_Workflow(file, roots[0]).parts()))
 
 
 class _Workflow:

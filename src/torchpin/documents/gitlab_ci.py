@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from torchpin.documents.atoms import Word, text_of
 from torchpin.documents.base import Document
 from torchpin.documents.ci_matrix import plain_cells, title
-from torchpin.documents.parts import Image, Part, file_of
-from torchpin.documents.scripts import INSTALLS, notes_in
+from torchpin.documents.parts import Image, Part
+from torchpin.documents.scripts import INSTALLS
 from torchpin.documents.yaml_scripts import (
     MOST_PARTS,
     Job,
@@ -21,11 +21,12 @@ from torchpin.documents.yaml_scripts import (
     entry,
     expanded,
     number_of,
+    opened,
     pairs,
     text_in,
     word_of,
 )
-from torchpin.documents.yaml_spans import Node, scan_yaml
+from torchpin.documents.yaml_spans import Node
 
 KIND = "gitlab-ci"
 _NO_JOBS = frozenset(
@@ -46,14 +47,8 @@ def read_gitlab_ci(path: str, data: bytes) -> Document:
 
     Text that is no YAML gives a problem of the code ``yaml``.
     """
-    file = file_of(path, data, KIND)
-    if file.problems or INSTALLS.search(file.text) is None:
-        return file
-    read = scan_yaml(file.text)
-    if read.problem is not None:
-        return file._replace(problems=(read.problem,))
-    file = file._replace(comments=notes_in(file.text))
-    root = read.roots[-1] if read.roots else None  # a header with inputs may stand before it
+    file, roots = opened(path, data, KIND)
+    root = roots[-1] if roots else None  # a header with inputs may stand before it
     if root is None or root.kind != "mapping":
         return file
     return file._replace(parts=bounded(list(_Pipeline(file, root).parts())))

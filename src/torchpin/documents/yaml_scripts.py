@@ -14,10 +14,10 @@ from torchpin.documents.base import Document, Span
 from torchpin.documents.command_parts import Setting
 from torchpin.documents.command_words import python_in
 from torchpin.documents.commands import Reader
-from torchpin.documents.parts import Image, Part
-from torchpin.documents.scripts import INSTALLS
+from torchpin.documents.parts import Image, Part, file_of
+from torchpin.documents.scripts import INSTALLS, notes_in
 from torchpin.documents.shell import Shell, read_script
-from torchpin.documents.yaml_spans import Node
+from torchpin.documents.yaml_spans import Node, scan_yaml
 from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 
@@ -37,6 +37,21 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", " ": " "}
 _NAME = regex(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 MERGE = "<<"
 _DEEPEST = 20
+
+
+def opened(path: str, data: bytes, kind: str) -> tuple[Document, tuple[Node, ...]]:
+    """Return the document of a CI file with its comments, and the roots of its YAML.
+
+    There are none where nothing in the text installs, or the text is no YAML (a problem of the
+    code ``yaml``). Never raises.
+    """
+    file = file_of(path, data, kind)
+    if file.problems or INSTALLS.search(file.text) is None:
+        return file, ()
+    read = scan_yaml(file.text)
+    if read.problem is not None:
+        return file._replace(problems=(read.problem,)), ()
+    return file._replace(comments=notes_in(file.text)), read.roots
 
 
 def word_of(text: str, node: Node) -> Word:
