@@ -11,9 +11,9 @@ from typing import Any
 
 from torchpin.documents.base import Document, IndexLine, Span
 from torchpin.documents.lines import Logical
-from torchpin.documents.parts import Part, file_of, part_of, pieces
+from torchpin.documents.parts import Part, part_of, pieces
 from torchpin.documents.requirement import canonical
-from torchpin.documents.toml_view import View, read_toml
+from torchpin.documents.toml_view import View, opened_toml, read_toml
 from torchpin.named import NamedTuple
 
 KIND = "Pipfile"
@@ -50,14 +50,9 @@ class Asked(NamedTuple):
 
 def read_pipfile(path: str, data: bytes) -> Document:
     """Return the document of a ``Pipfile``; never raises."""
-    file = file_of(path, data, KIND)
-    if file.problems:
+    file, root = opened_toml(path, data, KIND)
+    if root is None:
         return file
-    read = read_toml(file.text.encode("utf-8", "surrogatepass"))
-    file = file._replace(comments=read.spans.comments)
-    if read.problem is not None:
-        return file._replace(problems=(read.problem,))
-    root = View(read.data, read.spans.root, "", file.text, [])
     python = _python(root)
     sources = _sources(root)
     parts: list[Part] = []

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 
 from torchpin.documents.base import Document, IndexLine, Span
 from torchpin.documents.conda import TORCH, Conda, CondaSpec, channel_name, pep440, python_of
-from torchpin.documents.parts import Part, file_of, part_of
+from torchpin.documents.parts import Part, part_of
 from torchpin.documents.pipfile import Asked, asked_of, editable
 from torchpin.documents.requirement import canonical
-from torchpin.documents.toml_view import View, read_toml
+from torchpin.documents.toml_view import View, opened_toml
 from torchpin.named import NamedTuple
 
 KIND = "pixi.toml"
@@ -45,14 +45,10 @@ class Layer(NamedTuple):
 
 def read_pixi_toml(path: str, data: bytes) -> Document:
     """Return the document of a ``pixi.toml``; never raises."""
-    file = file_of(path, data, KIND)
-    if file.problems:
+    file, root = opened_toml(path, data, KIND)
+    if root is None:
         return file
-    read = read_toml(file.text.encode("utf-8", "surrogatepass"))
-    file = file._replace(comments=read.spans.comments)
-    if read.problem is not None:
-        return file._replace(problems=(read.problem,))
-    return with_pixi(file, View(read.data, read.spans.root, "", file.text, []))
+    return with_pixi(file, root)
 
 
 def with_pixi(file: Document, root: View) -> Document:

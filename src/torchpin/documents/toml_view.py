@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from torchpin.documents.base import Problem, Span
+from torchpin.documents.base import Document, Problem, Span
 from torchpin.documents.toml_spans import ExcessError, Node, Spans, scan
 from torchpin.named import NamedTuple
 from torchpin.patterns import regex
@@ -228,3 +228,20 @@ class View:
             view.wrong("true or false")
             return False
         return view.value
+
+
+def opened_toml(path: str, data: bytes, kind: str) -> tuple[Document, View | None]:
+    """Return the document of a TOML file that holds parts, with its comments, and its table.
+
+    None, and a problem in the document, where the text cannot be read. Never raises.
+    """
+    from torchpin.documents.parts import file_of
+
+    file = file_of(path, data, kind)
+    if file.problems:
+        return file, None
+    read = read_toml(file.text.encode("utf-8", "surrogatepass"))
+    file = file._replace(comments=read.spans.comments)
+    if read.problem is not None:
+        return file._replace(problems=(read.problem,)), None
+    return file, View(read.data, read.spans.root, "", file.text, [])

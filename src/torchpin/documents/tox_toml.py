@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from torchpin.documents.base import Document, IndexLine, Span
 from torchpin.documents.lines import Logical
-from torchpin.documents.parts import Part, file_of, part_of, quoted
-from torchpin.documents.toml_view import View, read_toml
+from torchpin.documents.parts import Part, part_of, quoted
+from torchpin.documents.toml_view import View, opened_toml
 from torchpin.documents.tox_ini import UV_VARIABLES, VARIABLES
 from torchpin.documents.tox_names import MOST, joined_name, python_of, range_of
 
@@ -19,14 +19,9 @@ KIND = "tox.toml"
 
 def read_tox_toml(path: str, data: bytes) -> Document:
     """Return the document of a ``tox.toml``; never raises."""
-    file = file_of(path, data, KIND)
-    if file.problems:
+    file, root = opened_toml(path, data, KIND)
+    if root is None:
         return file
-    read = read_toml(file.text.encode("utf-8", "surrogatepass"))
-    file = file._replace(comments=read.spans.comments)
-    if read.problem is not None:
-        return file._replace(problems=(read.problem,))
-    root = View(read.data, read.spans.root, "", file.text, [])
     return file._replace(parts=tuple(parts_of(file, root)))
 
 
