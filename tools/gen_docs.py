@@ -1,8 +1,11 @@
 """Write the generated pages and the hook file, or compare them (``--check``).
 
 Generated: ``docs/reference/cli.md`` (from the parsers), ``docs/reference/rules/`` (from the
-docstrings of the rules), ``.pre-commit-hooks.yaml`` (from the file pattern of ``documents``), and
-the output of the commands that README.md shows.
+docstrings of the rules, and a fixture that is run), ``.pre-commit-hooks.yaml`` (from the file
+pattern of ``documents``), and what the commands print that README.md and the pages of docs/ show:
+
+    <!-- output: torchpin check examples/legacy-cluster -->        run from the root
+    <!-- output in examples/mixed-fleet: torchpin show -->         run in a copy of that folder
 """
 
 from __future__ import annotations
@@ -11,10 +14,18 @@ import argparse
 import difflib
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 from importlib import import_module
 from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from tools._examples import try_it
 
 from torchpin.cli.main import COMMANDS, help_text
 from torchpin.documents.discover import FILES_PATTERN
@@ -31,6 +42,9 @@ FAMILIES = {
     "TP4": "Indexes",
     "TP5": "Drift",
     "TP6": "The horizon",
+    "TP7": "Images",
+    "TP8": "Conda",
+    "TP9": "Source code that an upgrade breaks",
 }
 
 
@@ -58,7 +72,7 @@ def cli_page() -> str:
 
 def rule_page(rule: RuleText) -> str:
     """Return the page of one rule."""
-    return f"{MARK}\n{rule.markdown()}"
+    return f"{MARK}\n{rule.markdown()}{try_it(rule.code)}"
 
 
 def rules_index(rules: tuple[RuleText, ...]) -> str:
@@ -70,6 +84,9 @@ def rules_index(rules: tuple[RuleText, ...]) -> str:
         "`# torchpin: ignore[TP201] reason`.",
         "",
     )
+    homeless = [rule.code for rule in rules if rule.code[:3] not in FAMILIES]
+    if homeless:
+        raise SystemExit(f"rules of no family: {', '.join(homeless)}")
     for prefix, title in FAMILIES.items():
         mine = [rule for rule in rules if rule.code.startswith(prefix)]
         if not mine:
@@ -114,26 +131,34 @@ def hooks() -> str:
     )
 
 
-_SHOWN = re.compile(r"(<!-- output: torchpin (?P<args>.+?) -->\n```\w+\n).*?(?=```)", re.DOTALL)
+_SHOWN = re.compile(
+    r"(<!-- output(?: in (?P<folder>\S+))?: torchpin (?P<args>.+?) -->\n```\w+\n).*?(?=```)",
+    re.DOTALL,
+)
 
 
-def readme() -> str:
-    """Return README.md with the real output of the commands that it shows."""
+def with_outputs(page: Path) -> str:
+    """Return a page with the real output of the commands that it shows."""
 
     def run(match: re.Match[str]) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "torchpin", *match["args"].split()],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            env={**os.environ, "NO_COLOR": "1", "PYTHONUTF8": "1"},
-        )
-        if done.returncode > 1:
-            raise SystemExit(f"torchpin {match['args']} failed:\n{done.stderr}")
+        with tempfile.TemporaryDirectory() as temp:
+            place = ROOT
+            if match["folder"]:
+                place = Path(temp) / Path(match["folder"]).name
+                shutil.copytree(ROOT / match["folder"], place)
+            done = subprocess.run(
+                [sys.executable, "-m", "torchpin", *shlex.split(match["args"])],
+                cwd=place,
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                env={**os.environ, "NO_COLOR": "1", "PYTHONUTF8": "1", "COLUMNS": "88"},
+            )
+        if done.returncode > 1 or not done.stdout:
+            raise SystemExit(f"{page.name}: torchpin {match['args']} failed:\n{done.stderr}")
         return match[1] + done.stdout
 
-    return _SHOWN.sub(run, (ROOT / "README.md").read_text("utf-8"))
+    return _SHOWN.sub(run, page.read_text("utf-8"))
 
 
 def pages() -> dict[Path, str]:
@@ -142,10 +167,16 @@ def pages() -> dict[Path, str]:
     reference = ROOT / "docs" / "reference"
     out = {
         ROOT / ".pre-commit-hooks.yaml": hooks(),
-        ROOT / "README.md": readme(),
         reference / "cli.md": cli_page(),
         reference / "rules" / "index.md": rules_index(rules),
     }
+    out.update(
+        {
+            page: with_outputs(page)
+            for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+            if page not in out and _SHOWN.search(page.read_text("utf-8"))
+        }
+    )
     out.update({reference / "rules" / f"{rule.code}.md": rule_page(rule) for rule in rules})
     return out
 

@@ -80,6 +80,8 @@ class Report(NamedTuple):
     notes: tuple[str, ...]
     stale: bool = False
     """The catalog is older than ``catalog-max-age``."""
+    cells: tuple[tuple[tuple[str, str], ...], ...] = ()
+    """For each of ``selections`` its cell of a matrix (names and values), empty without one."""
 
 
 class FixResult(NamedTuple):
@@ -164,15 +166,19 @@ def sources_of(
     from torchpin.documents.discover import python_files
 
     base = os.path.dirname(profile) if profile is not None else ""
-    folders = [os.path.join(os.path.realpath(one), "") for one in asked if os.path.isdir(one)]
+    folders = {os.path.realpath(one): one for one in asked if os.path.isdir(one)}
     have = {os.path.realpath(path) for path in known}
-    found = python_files([os.path.normpath(os.path.join(base, one)) for one in settings.sources])
-    return [
-        path
-        for path in found
-        if os.path.realpath(path) not in have
-        and any(os.path.realpath(path).startswith(folder) for folder in folders)
-    ]
+    named: list[str] = []
+    for path in python_files(
+        [os.path.normpath(os.path.join(base, one)) for one in settings.sources]
+    ):
+        real = os.path.realpath(path)
+        above = next((one for one in folders if real.startswith(os.path.join(one, ""))), None)
+        if above is not None and real not in have:
+            # named as the other files are: from the folder that was asked for
+            inside = os.path.relpath(real, above)
+            named.append(os.path.normpath(os.path.join(folders[above], inside)))
+    return named
 
 
 def read(
@@ -436,12 +442,11 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
         findings = attach_fixes(findings, context, options.policy or settings.policy)
     findings = merge((*stages.failures, *findings))
     findings = tuple(one for one in findings if not suppressed(one, options, settings))
+    rows = tuple((way, one) for way in context.ways for some in way.sets for one in some.judged)
     selections = tuple(
-        (one.selection, one.verdict if one.would_be is None else None)
-        for way in context.ways
-        for judged_set in way.sets
-        for one in judged_set.judged
+        (one.selection, one.verdict if one.would_be is None else None) for _, one in rows
     )
+    cells = tuple(way.part.cell if way.part is not None else () for way, _ in rows)
     notes = (*notes, *unknown_codes(stages.documents))
     if not context.declared:
         notes = (
@@ -461,6 +466,7 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
         context.catalog.digest,
         notes,
         bool(old),
+        cells,
     )
 
 
