@@ -128,9 +128,11 @@ def line_of(finding: dict[str, Any]) -> str:
     """Return a finding in one line without its grounds."""
     name = Path(finding["path"]).name
     group = f" ({finding['group']})" if finding["group"] else ""
+    cells = [", ".join(map(" ".join, cell.items())) for cell in finding["matrix"]]
+    matrix = f" in matrix {'; '.join(cells)}" if cells else ""
     return (
         f"{name}:{finding['line']}:{finding['column']} {finding['severity']} {finding['code']} "
-        f"{undated(finding['message'])}{group}"
+        f"{undated(finding['message'])}{group}{matrix}"
     )
 
 

@@ -24,6 +24,7 @@ from torchpin.evidence import INFERRED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 FORMAT = 1
@@ -209,19 +210,24 @@ class Catalog:
         """Return the torch specifier of a popular package's METADATA; None if not recorded."""
         if self._pinned is not None and package not in self._pinned:
             return None  # most packages: the table need not be read
-        table = self._files.get("pins")
-        if table is None:
-            table = self._files["pins"] = {}
-            for name, text, specifier, *_ in self._read("pins.json")["pins"]:
-                table.setdefault(name, {})[text] = specifier
-        known: dict[str, str] | None = table.get(package)
-        if known is None or version in known:
+        known = self.pin_table(package)
+        if not known or version in known:
             return known[version] if known else None
         try:
             wanted = Version(version)
         except ValueError:  # InvalidVersion, or more digits than Python reads
             return None
         return next((known[text] for text in known if Version(text) == wanted), None)
+
+    def pin_table(self, package: str) -> Mapping[str, str]:
+        """Return version → torch specifier of a popular package, as far as that was read."""
+        table = self._files.get("pins")
+        if table is None:
+            table = self._files["pins"] = {}
+            for name, text, specifier, *_ in self._read("pins.json")["pins"]:
+                table.setdefault(name, {})[text] = specifier
+        known: Mapping[str, str] = table.get(package, {})
+        return known
 
     def hashes(
         self, package: str, full_version: str, platform: str, channel: str | None = None

@@ -30,12 +30,16 @@ def main(argv: list[str]) -> int:
 
         out(
             json_.show(
-                report.selections, (report.catalog_date, report.catalog_digest, report.stale)
+                report.selections,
+                (report.catalog_date, report.catalog_digest, report.stale),
+                report.cells,
             )
         )
     else:
         from torchpin.report import tables
 
-        tell(tables.show(report.selections, style(no_color=args.no_color)), every=True)
+        tell(
+            tables.show(report.selections, style(no_color=args.no_color), report.cells), every=True
+        )
     notes_of(report, quiet=args.quiet)
     return 0

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from torchpin.documents.atoms import Word, text_of
 from torchpin.documents.base import Document
 from torchpin.documents.ci_expressions import Scope, holds, substituted
-from torchpin.documents.ci_matrix import Cell, title
+from torchpin.documents.ci_matrix import Cell, named, title
 from torchpin.documents.parts import Image, Part
 from torchpin.documents.scripts import INSTALLS
 from torchpin.documents.yaml_scripts import (
@@ -190,7 +190,7 @@ class _Pipeline:
             known = {**variables, **cell}
             label = f"job {name}{title(cell)}"
             environment = f"job {self.jobs} {number}" if number else f"job {self.jobs}"
-            made = Job(self.file, label, environment, self.place(job, pool, known))
+            made = Job(self.file, label, environment, self.place(job, pool, known), named(cell))
             for step, why in flat:
                 if step.kind == "mapping":
                     self.step(made, step, known, why)

@@ -10,11 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from torchpin.documents.atoms import Atom, Word, text_of
+from torchpin.documents.parts import Cell as CellText
 from torchpin.documents.yaml_scripts import MOST_CELLS, entry, number_of, pairs, word_of
 from torchpin.documents.yaml_spans import Node
 from torchpin.patterns import regex
 
 Cell = dict[str, Word]
+MOST_NAMED = 20
+"""Values of one cell that are told."""
 _USED = regex(r"matrix\.([\w-]+)|matrix\[\s*'([\w-]+)'")
 
 
@@ -156,11 +159,16 @@ def plain_cells(text: str, entries: Node | None) -> Iterator[Cell]:
             yield dict(zip(names, combination, strict=True))
 
 
-def title(cell: Mapping[str, Word], used: frozenset[str] | None = None) -> str:
-    """Return a cell as people see it: ``(3.11, cu126)``, ``""`` for an empty one."""
-    shown = [
-        text_of(word)[:40]
+def named(cell: Mapping[str, Word], used: frozenset[str] | None = None) -> CellText:
+    """Return the values of a cell that are used, by their names, as findings tell them."""
+    return tuple(
+        (name, text_of(word)[:40])
         for name, word in cell.items()
         if (used is None or name.split(".")[0] in used) and text_of(word)
-    ]
+    )[:MOST_NAMED]
+
+
+def title(cell: Mapping[str, Word], used: frozenset[str] | None = None) -> str:
+    """Return a cell as people see it: ``(3.11, cu126)``, ``""`` for an empty one."""
+    shown = [value for _, value in named(cell, used)]
     return f" ({', '.join(shown)})"[:120] if shown else ""

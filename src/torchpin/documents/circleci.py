@@ -12,7 +12,7 @@ from itertools import product
 
 from torchpin.documents.atoms import Word, text_of
 from torchpin.documents.base import Document
-from torchpin.documents.ci_matrix import title
+from torchpin.documents.ci_matrix import named, title
 from torchpin.documents.parts import Image, Part
 from torchpin.documents.scripts import INSTALLS
 from torchpin.documents.yaml_scripts import (
@@ -157,7 +157,7 @@ class _Config:
         shown = {key: word for key, word in given.items() if key in used}
         place = self.place(job, values) or self.place(executor, inner) or Place()
         where = f"job {name} {number}" if number else f"job {name}"
-        made = Job(self.file, f"job {name}{title(shown)}", where, place)
+        made = Job(self.file, f"job {name}{title(shown)}", where, place, named(shown))
         if place.image is not None:
             match = _IMAGE_PYTHON.match(place.image.reference)
             if match is not None:

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from torchpin.documents.atoms import Atom, Word, text_of
 from torchpin.documents.base import Document
 from torchpin.documents.ci_expressions import Scope, holds, substituted
-from torchpin.documents.ci_matrix import Cell, github_cells, title, used_keys
+from torchpin.documents.ci_matrix import Cell, github_cells, named, title, used_keys
+from torchpin.documents.parts import Cell as CellText
 from torchpin.documents.parts import Image, Part
 from torchpin.documents.scripts import INSTALLS
 from torchpin.documents.yaml_scripts import (
@@ -105,13 +106,22 @@ class _Workflow:
         for number, cell in enumerate(cells or [{}]):
             environment = f"job {name} {number}" if number else f"job {name}"
             label = f"job {name}{title(cell, used)}"
-            found += self.cell(label, environment, job, steps, cell, closed=closed)
+            told = named(cell, used)
+            found += self.cell(label, environment, job, steps, cell, closed=closed, told=told)
             if len(found) > MOST_PARTS:
                 break
         return found
 
     def cell(
-        self, label: str, environment: str, job: Node, steps: Node, cell: Cell, *, closed: bool
+        self,
+        label: str,
+        environment: str,
+        job: Node,
+        steps: Node,
+        cell: Cell,
+        *,
+        closed: bool,
+        told: CellText = (),
     ) -> list[Part]:
         """Return the parts of a job with the values of one cell."""
         names = dict(self.names)
@@ -126,7 +136,7 @@ class _Workflow:
             shown = {"linux": "Linux", "windows": "Windows", "macos": "macOS"}[system]
             names["runner.os"] = (Atom(shown, 0, 0, False),)
         environ = self.environ(job, self.environ(self.root, {}, scope), scope)
-        made = Job(self.file, label, environment, place)
+        made = Job(self.file, label, environment, place, told)
         run = entry(job, "defaults", "run") or entry(self.root, "defaults", "run")
         shell = text_in(entry(run, "shell"))
         folder = text_in(entry(run, "working-directory"))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from torchpin.documents.atoms import Word, text_of
 from torchpin.documents.base import Document
-from torchpin.documents.ci_matrix import plain_cells, title
+from torchpin.documents.ci_matrix import named, plain_cells, title
 from torchpin.documents.parts import Image, Part
 from torchpin.documents.scripts import INSTALLS
 from torchpin.documents.yaml_scripts import (
@@ -119,7 +119,7 @@ class _Pipeline:
         variables = expanded(variables)
         place = self.place(of("image"), job.get("tags") or default.get("tags"), variables)
         environment = f"job {name} {number}" if number else f"job {name}"
-        made = Job(self.file, label, environment, place)
+        made = Job(self.file, label, environment, place, named(cell))
         scripts = [
             *self.commands(of("before_script"), 0),
             *self.commands(job.get("script"), 0),

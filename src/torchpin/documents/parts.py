@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from torchpin.documents.atoms import Word
 
 
+Cell = tuple[tuple[str, str], ...]
+"""Names and values of one cell of a matrix: ``(("python", "3.11"), ("cuda", "cu124"))``."""
 IMAGE = base.IMAGE
 """``Part.syntax`` of a base image itself: no command, what the image brings."""
 
@@ -81,6 +83,8 @@ class Part(NamedTuple):
     """Where the shell takes something for what is not meant; the installer never sees it."""
     marker: str | None = None
     """Environment marker under which the part runs at all (a matrix entry, a platform branch)."""
+    cell: Cell = ()
+    """Of a job with a matrix: the values of the cell that the part stands for, by their names."""
 
 
 def file_of(path: str, data: bytes, kind: str) -> Document:

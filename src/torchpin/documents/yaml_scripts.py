@@ -14,7 +14,7 @@ from torchpin.documents.base import Document, Span
 from torchpin.documents.command_parts import Setting
 from torchpin.documents.command_words import python_in
 from torchpin.documents.commands import Reader
-from torchpin.documents.parts import Image, Part, file_of
+from torchpin.documents.parts import Cell, Image, Part, file_of
 from torchpin.documents.scripts import INSTALLS, notes_in
 from torchpin.documents.shell import Shell, read_script
 from torchpin.documents.yaml_spans import Node, scan_yaml
@@ -251,9 +251,12 @@ class Place(NamedTuple):
 class Job:
     """Follows the steps of one job, in one cell of its matrix."""
 
-    def __init__(self, file: Document, name: str, environment: str, place: Place) -> None:
+    def __init__(
+        self, file: Document, name: str, environment: str, place: Place, cell: Cell = ()
+    ) -> None:
         self.file = file
         self.place = place
+        self.cell = cell
         self.reader = Reader(
             Setting(
                 file,
@@ -308,6 +311,7 @@ class Job:
             reader.parts[number] = part._replace(
                 runner=self.place.runner,
                 elsewhere=self.place.elsewhere if self.place.runner is None else None,
+                cell=self.cell,
             )
 
 

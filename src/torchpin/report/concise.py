@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpin.report.model import CheckView, Locator, has_edits
+from torchpin.report.model import CheckView, Locator, has_edits, in_matrix
 from torchpin.report.style import Style, clean
 from torchpin.report.text import summary
 
@@ -16,5 +16,5 @@ def render(view: CheckView, style: Style, *, closing: bool = True) -> str:
         where = style.paint("bold", f"{clean(finding.path)}:{place.line}:{place.column}")
         code = style.paint(finding.severity, finding.code)
         star = f" {style.paint('good', '[*]')}" if has_edits(finding, unsafe=False) else ""
-        lines.append(f"{where}: {code}{star} {clean(finding.message)}\n")
+        lines.append(f"{where}: {code}{star} {clean(finding.message + in_matrix(finding))}\n")
     return "".join(lines) + (summary(view, style) if closing else "")

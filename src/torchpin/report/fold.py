@@ -13,7 +13,7 @@ NARROW = 40
 """On fewer columns nothing is folded: it would not be read better."""
 _PAINT = regex(r"\x1b\[[0-9;]*m")
 _SENTENCE = regex(
-    r"\s*(?:= )?(?:because|see|fix|fix \(unsafe\)|advice|without it):"
+    r"\s*(?:= )?(?:because|see|in matrix|fix|fix \(unsafe\)|advice|without it):"
     r"|.*: (?:error|warning|info)\[TP\d+\] "
     r"|(?:  )+\S.* \[[a-z]+\]$"
     r"|(?:torchpin|note): |Found \d|Mended \d"

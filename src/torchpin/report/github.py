@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpin.report.model import CheckView, Locator
+from torchpin.report.model import CheckView, Locator, in_matrix
 from torchpin.report.style import clean
 
 _LEVEL = {"error": "error", "warning": "warning", "info": "notice"}
@@ -21,7 +21,7 @@ def render(view: CheckView) -> str:
                 # The runner refuses columns for a range of several lines.
                 fields += [f"col={place.column}", f"endColumn={place.end_column}"]
         fields.append(f"title={_property(f'{finding.code} {finding.name}')}")
-        text = [clean(finding.message)]
+        text = [clean(finding.message + in_matrix(finding))]
         text += [f"because: {clean(b.text)} [{b.evidence}]" for b in finding.because]
         if finding.fix is not None:
             text.append(f"fix ({finding.fix.safety}): {clean(finding.fix.message)}")

@@ -5,7 +5,7 @@ The form is documented at https://docs.gitlab.com/ci/testing/code_quality/#code-
 
 from __future__ import annotations
 
-from torchpin.report.model import CheckView, Locator
+from torchpin.report.model import CheckView, Locator, in_matrix
 from torchpin.report.style import clean
 from torchpin.rules.model import Finding
 
@@ -56,7 +56,7 @@ def path_of(path: str) -> str:
 
 
 def _description(finding: Finding) -> str:
-    text = [f"{finding.code} {finding.name}: {clean(finding.message)}"]
+    text = [f"{finding.code} {finding.name}: {clean(finding.message + in_matrix(finding))}"]
     text += [f"because: {clean(one.text)} [{one.evidence}]" for one in finding.because]
     if finding.fix is not None:
         text.append(f"fix ({finding.fix.safety}): {clean(finding.fix.message)}")

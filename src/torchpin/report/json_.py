@@ -5,6 +5,7 @@ Within a version keys may be added, never renamed, removed or given another mean
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from torchpin.judge.model import Verdict
@@ -46,19 +47,18 @@ Known = tuple[str, str, bool]
 """Date and digest of the catalog, and whether it is old."""
 
 
-def show(selections: tuple[tuple[Selection, Verdict | None], ...], known: Known) -> str:
-    """Return every selection with its verdict."""
+def show(
+    selections: tuple[tuple[Selection, Verdict | None], ...],
+    known: Known,
+    cells: Sequence[tuple[tuple[str, str], ...]] = (),
+) -> str:
+    """Return every selection with its verdict, and with its cell of a matrix where there is one."""
     locator = Locator()
     places = _places(selections, locator)
-    return _dump(
-        {
-            "version": VERSION,
-            "catalog": _catalog(*known),
-            "selections": [
-                _selection(selection, verdict, places, locator) for selection, verdict in selections
-            ],
-        }
-    )
+    rows = [_selection(selection, verdict, places, locator) for selection, verdict in selections]
+    for row, cell in zip(rows, cells or [()] * len(rows), strict=True):
+        row["matrix"] = dict(cell)
+    return _dump({"version": VERSION, "catalog": _catalog(*known), "selections": rows})
 
 
 def resolve(outcome: Outcome, known: Known, client: str = "pip") -> str:
@@ -118,6 +118,7 @@ def _finding(finding: Finding, locator: Locator) -> dict[str, Any]:
         "package": finding.package,
         "group": finding.group,
         "python": finding.python,
+        "matrix": [dict(cell) for cell in finding.cells],
         "because": [
             _because(ground.text, ground.evidence, ground.source) for ground in finding.because
         ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchpin.patterns import regex
 from torchpin.report.gitlab import path_of
-from torchpin.report.model import CheckView, Locator, count, plural
+from torchpin.report.model import CheckView, Locator, count, in_matrix, plural
 from torchpin.report.style import clean
 from torchpin.rules.model import DISPLAY, Finding
 
@@ -59,7 +59,8 @@ def render(view: CheckView) -> str:
 
 def _finding(finding: Finding, locator: Locator) -> list[str]:
     place = locator.finding(finding)
-    head = f"- line {place.line}: **{finding.severity}** `{finding.code}` {_text(finding.message)}"
+    message = _text(finding.message + in_matrix(finding))
+    head = f"- line {place.line}: **{finding.severity}** `{finding.code}` {message}"
     lines = [head, "  <details><summary>why</summary>", ""]
     lines += [f"  - {_text(one.text)} ({one.evidence})" for one in finding.because]
     if finding.fix is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torchpin.documents.base import Document, Position, line_starts, position
 from torchpin.named import NamedTuple
 from torchpin.rules.model import DISPLAY, ERROR, INFO, SAFE, UNSAFE, WARNING, Finding
@@ -73,6 +75,23 @@ class Locator:
     def finding(self, finding: Finding) -> Place:
         """Return the place of ``finding``."""
         return self.place(finding.document, finding.span.start, finding.span.end)
+
+
+MOST_CELLS = 3
+"""Cells of a matrix that one line names."""
+
+
+def cells_text(cells: Sequence[tuple[tuple[str, str], ...]]) -> str:
+    """Return cells of a matrix as lines name them: ``python 3.11, cuda cu124``; some of many."""
+    shown = ["; ".join(", ".join(map(" ".join, cell)) for cell in cells[:MOST_CELLS])]
+    if len(cells) > MOST_CELLS:
+        shown.append(f"and {len(cells) - MOST_CELLS} more")
+    return " ".join(shown)
+
+
+def in_matrix(finding: Finding) -> str:
+    """Return where in a matrix a finding holds, ``""`` if everywhere: behind its message."""
+    return f" (in matrix {cells_text(finding.cells)})" if finding.cells else ""
 
 
 def ordered(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

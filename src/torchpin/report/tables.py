@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torchpin.judge.model import Verdict
 from torchpin.report.lines import requirement_lines, unique
-from torchpin.report.model import Locator, plural
+from torchpin.report.model import Locator, cells_text, plural
 from torchpin.report.style import Style, clean
 from torchpin.resolve.model import Outcome, Plan
+from torchpin.rules.matrix import fewest
 from torchpin.select.model import Selection
 
 _VERDICT_COLOR = {
@@ -18,24 +21,42 @@ _VERDICT_COLOR = {
 }
 
 
-def show(selections: tuple[tuple[Selection, Verdict | None], ...], style: Style) -> str:
-    """Return what would be installed: a block a file and target, with the reasons."""
+Cell = tuple[tuple[str, str], ...]
+
+
+def show(
+    selections: tuple[tuple[Selection, Verdict | None], ...],
+    style: Style,
+    cells: Sequence[Cell] = (),
+) -> str:
+    """Return what would be installed: a block a file and target, with the reasons.
+
+    Cells of a matrix of which the same is to be said are told together.
+    """
     locator = Locator()
-    blocks: dict[str, list[str]] = {}
+    blocks: dict[str, dict[tuple[str, ...], list[Cell]]] = {}
     path = ""
-    for selection, verdict in selections:
+    for number, (selection, verdict) in enumerate(selections):
         target = selection.target
         if selection.placed is not None:
             path = selection.placed.document.path
         platform = target.group.platform
         where = platform if target.group.name == platform else f"{target.text} ({platform})"
         title = f"{clean(path)} on {clean(where)}"
-        blocks.setdefault(title, []).extend(_selection(selection, verdict, locator, style))
+        lines = tuple(_selection(selection, verdict, locator, style))
+        alike = blocks.setdefault(title, {})
+        alike.setdefault(lines, []).append(cells[number] if cells else ())
     if not blocks:
         return "Nothing of the PyTorch family is asked for here.\n"
     out: list[str] = []
-    for title, lines in blocks.items():
-        out += (style.paint("bold", title), *lines, "")
+    for title, block in blocks.items():
+        out.append(style.paint("bold", title))
+        for lines, meant in block.items():
+            out += lines
+            if all(meant):
+                told = fewest(meant, {cell for some in block.values() for cell in some})
+                out += [f"    in matrix: {clean(cells_text(told))}"] if told else []
+        out.append("")
     return "\n".join(out)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpin.report.frame import frame
-from torchpin.report.model import CheckView, Locator, count, has_edits, plural
+from torchpin.report.model import CheckView, Locator, cells_text, count, has_edits, plural
 from torchpin.report.style import Style, clean
 from torchpin.rules.model import DISPLAY, Finding
 
@@ -33,6 +33,8 @@ def finding_block(finding: Finding, locator: Locator, style: Style) -> str:
         margin = " " * (gutter + 1)
         lines += shown
     bullet = f"{margin}{style.paint('blue', '=')}"
+    if finding.cells:
+        lines.append(f"{bullet} in matrix: {clean(cells_text(finding.cells))}")
     for ground in finding.because:
         if ground.text != finding.message:
             shown_evidence = _evidence(ground.evidence, style)

@@ -67,3 +67,6 @@ class Finding(NamedTuple):
     because: tuple[Because, ...] = ()
     related: tuple[Related, ...] = ()
     fix: Fix | None = None
+    cells: tuple[tuple[tuple[str, str], ...], ...] = ()
+    """Of a job with a matrix: the cells that it concerns (names and values), as few names as tell
+    them from the others; empty if it concerns them all, or there is no matrix."""

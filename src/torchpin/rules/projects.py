@@ -179,7 +179,8 @@ class SettingWithoutEffect(ProjectRule):
 
     Example: ``torch-backend = "cu126"`` under ``[tool.uv]``.
 
-    Fix: an explicit index and ``[tool.uv.sources]``.
+    Fix: an explicit index and ``[tool.uv.sources]``. Where these bring torch from that channel,
+    nothing is told.
 
     Evidence: real uv: the lock is the same with and without it.
     """
@@ -194,7 +195,7 @@ class SettingWithoutEffect(ProjectRule):
         """Yield settings that lock and sync pass over."""
         for document, setting in backend_settings(root, way, context):
             pip = setting.key == "uv.pip.torch-backend"
-            if pip and way.install.lock is None:
+            if (pip and way.install.lock is None) or comes_from(setting.value, way):
                 continue
             text = "torch-backend has no effect on uv lock, sync, add and run"
             if pip:
@@ -206,6 +207,13 @@ class SettingWithoutEffect(ProjectRule):
                 severity=INFO if pip else WARNING,
                 because=(Because("the lock is the same with and without it", MEASURED, UV),),
             )
+
+
+def comes_from(backend: str, way: Way) -> bool:
+    """True if torch comes from the channel ``backend`` on each machine with a GPU all the same."""
+    torches = [one.of("torch") for one in way.sets if one.target.group.gpus]
+    builds = [one.selection.build for one in torches if one is not None]
+    return bool(builds) and all(one is not None and one.channel == backend for one in builds)
 
 
 def backend_settings(

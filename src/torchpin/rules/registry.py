@@ -148,6 +148,10 @@ def merge(findings: Iterable[Finding]) -> tuple[Finding, ...]:
             because=grounds_once(have.because + finding.because),
             related=tuple(dict.fromkeys(have.related + finding.related)),
             fix=have.fix or finding.fix,
+            # What holds without a matrix holds in all of its cells.
+            cells=tuple(dict.fromkeys(have.cells + finding.cells))
+            if have.cells and finding.cells
+            else (),
         )
     return tuple(
         sorted(merged.values(), key=lambda one: (one.path, one.span, one.code, one.message))
@@ -190,7 +194,12 @@ def run_rules(context: Context, rules: Iterable[Rule]) -> tuple[Finding, ...]:
         if type(rule).check_document is not Rule.check_document:
             for document in context.documents:
                 found += rule.check_document(document, context)
-    return tuple(map(proved_only, merge(found)))
+    merged = tuple(map(proved_only, merge(found)))
+    if any(finding.cells for finding in merged):
+        from torchpin.rules.matrix import told_apart
+
+        return told_apart(merged, context.ways)
+    return merged
 
 
 def is_info(finding: Finding) -> bool:

@@ -1,0 +1,57 @@
+"""Which cells of a matrix a finding concerns, in as few words as tell them from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchpin.rules.context import Way
+from torchpin.rules.model import Finding
+
+Cell = tuple[tuple[str, str], ...]
+
+
+def told_apart(findings: Sequence[Finding], ways: Sequence[Way]) -> tuple[Finding, ...]:
+    """Return the findings with their cells told by the names that matter; none if all are meant."""
+    parts = [way.part for way in ways if way.part is not None and way.part.cell]
+    out: list[Finding] = []
+    for finding in findings:
+        if finding.cells:
+            spans = {
+                part.span
+                for part in parts
+                if part.document.path == finding.path and part.cell in finding.cells
+                if part.span.start <= finding.span.start and finding.span.end <= part.span.end
+            }
+            every = {
+                part.cell
+                for part in parts
+                if part.document.path == finding.path and part.span in spans
+            }
+            finding = finding._replace(cells=fewest(finding.cells, every))
+        out.append(finding)
+    return tuple(out)
+
+
+def fewest(cells: Sequence[Cell], every: set[Cell]) -> tuple[Cell, ...]:
+    """Return cells without the names that do not tell them from the rest of ``every``.
+
+    >>> fewest([(("py", "3.11"), ("cuda", "a")), (("py", "3.12"), ("cuda", "a"))],
+    ...        {(("py", p), ("cuda", c)) for p in ("3.11", "3.12") for c in "ab"})
+    ((('cuda', 'a'),),)
+    """
+    meant = set(cells)
+    if every and every <= meant:
+        return ()
+    rest = every - meant
+    names = list(dict.fromkeys(name for cell in cells for name, _ in cell))
+    kept = list(names)
+    for name in names:
+        fewer = [one for one in kept if one != name]
+        shown = {_only(cell, fewer) for cell in meant}
+        if fewer and not any(_only(cell, fewer) in shown for cell in rest):
+            kept = fewer
+    return tuple(dict.fromkeys(_only(cell, kept) for cell in cells))
+
+
+def _only(cell: Cell, names: Sequence[str]) -> Cell:
+    return tuple(one for one in cell if one[0] in names)
