@@ -396,6 +396,14 @@ def test_triton_of_the_channel_by_its_name(check: Check, channel: str, name: str
     assert [name in one.message for one in told] == [True]
 
 
+@pytest.mark.parametrize(("backend", "told"), [("cu126", False), ("cu128", True)])
+def test_backend_that_the_sources_agree_with(check: Check, backend: str, told: bool) -> None:
+    text = project('["torch==2.13.0"]', f'\n[tool.uv]\ntorch-backend = "{backend}"\n')
+    assert "TP408" in codes(check(A100, pyproject=text))
+    text += '\n[tool.uv.sources]\ntorch = { index = "pytorch-cu126" }\n' + index("cu126")
+    assert ("TP408" in codes(check(A100, pyproject=text))) == told
+
+
 @pytest.mark.parametrize("scope", ["optional-dependencies", "dependency-groups"])
 def test_cpu_part_that_pypi_serves(check: Check, scope: str) -> None:
     table = f"project.{scope}" if scope.startswith("optional") else scope

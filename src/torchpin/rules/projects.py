@@ -195,7 +195,7 @@ class SettingWithoutEffect(ProjectRule):
         """Yield settings that lock and sync pass over."""
         for document, setting in backend_settings(root, way, context):
             pip = setting.key == "uv.pip.torch-backend"
-            if (pip and way.install.lock is None) or comes_from(setting.value, way):
+            if way.install.lock is None if pip else comes_from(setting.value, way):
                 continue
             text = "torch-backend has no effect on uv lock, sync, add and run"
             if pip:
