@@ -66,6 +66,8 @@ class Options(NamedTuple):
     stdin_filename: str | None = None
     today: str = ""
     """ISO date; ``""``: the age of the catalog is not looked at."""
+    files: tuple[str, ...] = ()
+    """Files that are read in place of what ``paths`` name; an overlay may hold them alone."""
 
 
 class Report(NamedTuple):
@@ -202,6 +204,8 @@ def read(
     paths: Sequence[str]
     if options.stdin is not None:
         paths = (options.stdin_filename or "<stdin>",)
+    elif options.files:
+        paths = options.files
     else:
         found = discover(options.paths or (".",), KINDS)
         paths = [file.path for file in found.files]
@@ -523,11 +527,23 @@ def stdin_overlay(options: Options) -> dict[str, bytes]:
     return {options.stdin_filename or "<stdin>": options.stdin}
 
 
-def fix(options: Options, fleet: Fleet | None) -> FixResult:
+def fix(
+    options: Options,
+    fleet: Fleet | None,
+    overlay: Mapping[str, bytes] | None = None,
+    only: frozenset[str] | None = None,
+) -> FixResult:
     """Mend what can be mended, in memory.
 
     Fixes are made until none is left (a fix may uncover the next), at most ``ROUNDS`` rounds; a
     text that a file had before ends the run.
+
+    Args:
+        options: what to look at.
+        fleet: the declared fleet, as ``check`` takes it.
+        overlay: bytes that stand in for files on disk, by path.
+        only: the paths whose findings are mended (their fixes may change other files too); None:
+            all.
 
     Raises:
         UsageError: a path or a rule code does not exist.
@@ -535,13 +551,14 @@ def fix(options: Options, fleet: Fleet | None) -> FixResult:
     """
     from torchpin.rewrite.fixes import apply_fixes
 
-    overlay = stdin_overlay(options)
+    overlay = dict(stdin_overlay(options) if overlay is None else overlay)
     before = report = check(options, fleet, overlay)
     originals: dict[str, Document] = {}
     skipped: dict[str, None] = {}
     seen: set[tuple[str, bytes]] = set()
     for _ in range(ROUNDS):
-        changed, refused = apply_fixes(report.findings, unsafe=options.unsafe_fixes)
+        findings = [one for one in report.findings if only is None or one.path in only]
+        changed, refused = apply_fixes(findings, unsafe=options.unsafe_fixes)
         skipped.update(dict.fromkeys(refused))
         seen.update((document.path, document.encode(document.text)) for document, _ in changed)
         changed = [one for one in changed if (one[0].path, one[1]) not in seen]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from torchpin import seen
 from torchpin.errors import ConfigError
 from torchpin.fleet.checks import contradictions, default_platform
 from torchpin.fleet.gpus import find_gpu
@@ -86,33 +87,35 @@ def fleet_schema_path() -> str:
     return os.path.join(os.path.dirname(__file__), "schema.json")
 
 
-def find_profile(start: str) -> str | None:
+def find_profile(start: str, overlay: Mapping[str, bytes] = {}) -> str | None:
     """Return the nearest profile at or above ``start`` (a file or folder), or None.
 
     ``torchpin.toml`` beats ``pyproject.toml`` in the same folder; a ``pyproject.toml`` counts only
     if it has a ``tool.torchpin`` table. The search ends at a folder that holds ``.git``.
+    ``overlay``: bytes that stand in for files on disk, by absolute path.
 
     Raises:
         ConfigError: a candidate cannot be read.
     """
     folder = os.path.abspath(start)
-    if not os.path.isdir(folder):
+    if not seen.is_folder(folder):
         folder = os.path.dirname(folder)
     while True:
         own = os.path.join(folder, "torchpin.toml")
-        if os.path.isfile(own):
+        if own in overlay or seen.is_file(own):
             return own
         project = os.path.join(folder, "pyproject.toml")
-        if os.path.isfile(project) and _has_table(project):
+        held = overlay.get(project)
+        if (held is not None or seen.is_file(project)) and _has_table(project, held):
             return project
         parent = os.path.dirname(folder)
-        if parent == folder or os.path.exists(os.path.join(folder, ".git")):
+        if parent == folder or seen.exists(os.path.join(folder, ".git")):
             return None
         folder = parent
 
 
-def _has_table(path: str) -> bool:
-    data = _read(path)
+def _has_table(path: str, held: bytes | None) -> bool:
+    data = _read(path) if held is None else held
     if b"torchpin" not in data:
         _check_spelling(data, path)
         return False
@@ -148,9 +151,11 @@ def _check_spelling(data: bytes, path: str) -> None:
 def _read(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            return file.read()
+            data = file.read()
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror or error}", path=path) from error
+    seen.note_bytes(path, data)
+    return data
 
 
 def load_profile(path: str) -> Fleet:
