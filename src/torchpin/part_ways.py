@@ -139,6 +139,8 @@ def part_targets(part: Part, targets: Iterable[Target]) -> tuple[Target, ...]:
     if python is not None:
         chosen = on_python(python, chosen)
     if part.runner is not None:
+    if part.gpu is not None:
+        chosen = [one for one in chosen if one.group.gpus] or list(chosen)
         chosen = on_runner(part, part.runner, chosen)
     return tuple(
         target._replace(

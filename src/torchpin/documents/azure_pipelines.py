@@ -13,6 +13,7 @@ from torchpin.documents.atoms import Word, text_of
 from torchpin.documents.base import Document
 from torchpin.documents.ci_expressions import Scope, holds, substituted
 from torchpin.documents.ci_matrix import Cell, named, title
+from torchpin.documents.image_part import OWN_TORCH
 from torchpin.documents.parts import Image, Part
 from torchpin.documents.scripts import INSTALLS
 from torchpin.documents.yaml_scripts import (
@@ -76,6 +77,12 @@ class _Pipeline:
         self.jobs = 0
         self.followed = 0
         self.parameters(entry(root, "parameters"))
+        self.containers: dict[str, Node] = {}
+        listed = entry(root, "resources", "containers")
+        for item in listed.items if listed is not None else ():
+            image = entry(item, "image")
+            if image is not None:
+                self.containers[text_in(entry(item, "container"))] = image
 
     def parameters(self, node: Node | None) -> None:
         """Take in the defaults of parameters: a list of names, or a mapping."""
@@ -180,7 +187,9 @@ class _Pipeline:
     ) -> None:
         """Take in one job, cell by cell."""
         flat = list(self.flat(steps, uncertain, 0))
-        if INSTALLS.search(self.text, steps.start, steps.end) is None:
+        if INSTALLS.search(self.text, steps.start, steps.end) is None and (
+            entry(job, "container") is None or OWN_TORCH.search(self.text) is None
+        ):
             return
         self.jobs += 1
         name = text_in(entry(job, "job")) or text_in(entry(job, "deployment")) or f"{self.jobs}"
@@ -286,6 +295,8 @@ class _Pipeline:
         container = entry(job, "container")
         named = entry(container, "image") if container is not None else None
         named = named or container
+        if named is not None and named.kind == "scalar":
+            named = self.containers.get(text_of(self.full(named, variables)), named)
         if named is not None and named.kind == "scalar" and re.search(r"[/:]", named.value):
             word = self.full(named, variables)
             if "$" not in text_of(word):

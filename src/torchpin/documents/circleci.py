@@ -68,7 +68,7 @@ class _Config:
         uses = self.uses()
         count = 0
         for name, job in pairs(entry(self.root, "jobs")):
-            if INSTALLS.search(self.text) is None or job.kind != "mapping":
+            if job.kind != "mapping":
                 continue
             given = uses.get(name) or [{}]
             done: set[tuple[tuple[str, str], ...]] = set()

@@ -14,6 +14,7 @@ from torchpin.documents.atoms import Atom, Source, Word, cut, span_of, text_of, 
 from torchpin.documents.base import Declaration, Document, IndexLine, Span
 from torchpin.documents.command_parts import Setting
 from torchpin.documents.commands import Reader
+from torchpin.documents.image_part import image_part, speaks
 from torchpin.documents.parts import Image, Part, file_of
 from torchpin.documents.scripts import INSTALLS, notes_in
 from torchpin.documents.shell import Shell, read_script
@@ -40,6 +41,7 @@ class Build(NamedTuple):
     """Relative to the context."""
     args: Mapping[str, Word]
     span: Span
+    gpu: Image | None = None
 
 
 def read_compose(path: str, data: bytes) -> Document:
@@ -48,7 +50,7 @@ def read_compose(path: str, data: bytes) -> Document:
     Never raises. Text that is no YAML gives a problem of the code ``yaml``.
     """
     file = file_of(path, data, KIND)
-    if file.problems or INSTALLS.search(file.text) is None:
+    if file.problems or not speaks(file.text):
         return file
     root, file = _root(file)
     if root is None:
@@ -106,7 +108,31 @@ def _commands(file: Document, name: str, service: Node) -> list[Part]:
                 reader.read([Command(words, environ, node.span, "", None)])
         for number in range(before, len(reader.parts)):  # inside of quotes of its own
             reader.parts[number] = reader.parts[number]._replace(options_at=None)
-    return reader.parts
+    own = image_part(
+        file, image, name=f"service {name}, image", platform=None, environment=f"service {name}"
+    )
+    gpu = reserved(service)
+    return [part._replace(gpu=gpu) for part in (*reader.parts, *((own,) if own else ()))]
+
+
+def reserved(service: Node) -> Image | None:
+    """Return the words by which a service asks for a GPU; None: it asks for none.
+
+    Source: https://docs.docker.com/compose/how-tos/gpu-support/.
+    """
+    runtime = entry(service, "runtime")
+    if runtime is not None and runtime.value == "nvidia":
+        return Image("runtime: nvidia", runtime.inner)
+    gpus = entry(service, "gpus")
+    if gpus is not None and (gpus.items or gpus.value not in ("", "0")):
+        return Image("gpus", gpus.span)
+    devices = entry(service, "deploy", "resources", "reservations", "devices")
+    for device in devices.items if devices is not None else ():
+        capabilities = entry(device, "capabilities")
+        for one in capabilities.scalars() if capabilities is not None else ():
+            if one.value in ("gpu", "nvidia"):
+                return Image("capabilities: [gpu]", one.inner)
+    return None
 
 
 def _listed(text: str, node: Node | None) -> dict[str, Word]:
@@ -159,7 +185,7 @@ def builds(file: Document) -> Iterator[Build]:
         dockerfile = text_in(entry(build, "dockerfile")) or "Dockerfile"
         if "$" in folder or "$" in dockerfile or "://" in folder:
             continue
-        yield Build(name, folder, dockerfile, args, build.span)
+        yield Build(name, folder, dockerfile, args, build.span, reserved(service))
 
 
 def with_builds(file: Document, read: Callable[[str], bytes]) -> Document:
@@ -278,6 +304,7 @@ def _moved(part: Part, file: Document, build: Build) -> Part | None:
         ),
         backend=(),
         slips=(),
+        gpu=build.gpu,
     )
 
 

@@ -15,7 +15,8 @@ from torchpin.documents.atoms import Atom, Source, Word, cut, is_known, span_of,
 from torchpin.documents.base import Document, Span
 from torchpin.documents.command_parts import Setting
 from torchpin.documents.commands import Reader
-from torchpin.documents.parts import IMAGE, Image, Part, file_of, part_of
+from torchpin.documents.image_part import image_part
+from torchpin.documents.parts import Image, Part, file_of
 from torchpin.documents.scripts import INSTALLS, notes_in
 from torchpin.documents.shell import Shell, read_script
 from torchpin.documents.shell_commands import Command
@@ -30,12 +31,6 @@ _FLAG = regex(r"--[A-Za-z-]+(?:=(\"[^\"]*\"|\S+))?\s+")
 _HEREDOC = regex(r"(?<![0-9<])<<(-?)([\"']?)([A-Za-z_][A-Za-z0-9_]*)\2(?![<])")
 _VARIABLE = regex(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\})")
 _AS = regex(r"\s+as\s+(\S+)\s*$", re.IGNORECASE)
-_OWN_TORCH = regex(r"\bpytorch/pytorch:")
-_OTHER_WAYS = regex(
-    r"(?:conda|mamba)\b[^\n]*\binstall\b|\buninstall\b|\bpytorch\.git\b|\bbdist_wheel\b"
-    r"|\bsetup\.py\s+(?:install|develop)\b",
-)
-"""What may change the torch of an image without a command that is read."""
 _LONGEST = 300
 """Atoms of one value: one that is made of itself grows without end."""
 _MANY = 5_000
@@ -167,15 +162,15 @@ class _Builder:
 
     def own_torch(self, stage: Stage) -> Iterator[Part]:
         """Yield the image of the last stage, the one that is built, if it brings a torch."""
-        image = stage.image
-        if image is None or _OWN_TORCH.search(image.reference) is None:
-            return
-        if _OTHER_WAYS.search(self.file.text) is not None:
-            return
-        part = part_of(self.file, (), name="base image", span=image.span, syntax=IMAGE)
-        yield part._replace(
-            image=image, platform=stage.platform or "linux", environment=stage.environment
+        part = image_part(
+            self.file,
+            stage.image,
+            name="base image",
+            platform=stage.platform,
+            environment=stage.environment,
         )
+        if part is not None:
+            yield part
 
     def take(self, instruction: Instruction) -> None:
         """Follow one instruction."""

@@ -14,6 +14,7 @@ from torchpin.documents.atoms import Atom, Word, text_of
 from torchpin.documents.base import Document
 from torchpin.documents.ci_expressions import Scope, holds, substituted
 from torchpin.documents.ci_matrix import Cell, github_cells, named, title, used_keys
+from torchpin.documents.image_part import OWN_TORCH
 from torchpin.documents.parts import Cell as CellText
 from torchpin.documents.parts import Image, Part
 from torchpin.documents.scripts import INSTALLS
@@ -95,8 +96,9 @@ class _Workflow:
     def job(self, name: str, job: Node) -> list[Part]:
         """Return the parts of a job, cell by cell."""
         steps = entry(job, "steps")
-        if steps is None or not any(
-            INSTALLS.search(text_in(entry(step, "run"))) is not None for step in steps.items
+        if steps is None or not (
+            any(INSTALLS.search(text_in(entry(step, "run"))) is not None for step in steps.items)
+            or (entry(job, "container") is not None and OWN_TORCH.search(self.text) is not None)
         ):
             return []
         used = used_keys(self.text[job.start : job.end])

@@ -83,6 +83,8 @@ class Part(NamedTuple):
     """Where the shell takes something for what is not meant; the installer never sees it."""
     marker: str | None = None
     """Environment marker under which the part runs at all (a matrix entry, a platform branch)."""
+    gpu: Image | None = None
+    """What says that a GPU is there: the words of a compose file that reserve one."""
     cell: Cell = ()
     """Of a job with a matrix: the values of the cell that the part stands for, by their names."""
 

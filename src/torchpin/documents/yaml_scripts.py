@@ -14,6 +14,7 @@ from torchpin.documents.base import Document, Span
 from torchpin.documents.command_parts import Setting
 from torchpin.documents.command_words import python_in
 from torchpin.documents.commands import Reader
+from torchpin.documents.image_part import image_part, speaks
 from torchpin.documents.parts import Cell, Image, Part, file_of
 from torchpin.documents.scripts import INSTALLS, notes_in
 from torchpin.documents.shell import Shell, read_script
@@ -46,7 +47,7 @@ def opened(path: str, data: bytes, kind: str) -> tuple[Document, tuple[Node, ...
     code ``yaml``). Never raises.
     """
     file = file_of(path, data, kind)
-    if file.problems or INSTALLS.search(file.text) is None:
+    if file.problems or not speaks(file.text):
         return file, ()
     read = scan_yaml(file.text)
     if read.problem is not None:
@@ -267,12 +268,19 @@ class Job:
             )
         )
         self.shell = Shell()
-        self.runners: list[Part] = []
+        own = image_part(
+            file,
+            place.image,
+            name=f"{name}, image",
+            platform=place.platform,
+            environment=environment,
+        )
+        self.own = self.placed(own) if own is not None else None
 
     @property
     def parts(self) -> list[Part]:
-        """What the steps so far install."""
-        return self.reader.parts
+        """What the steps so far install, and the torch of the image."""
+        return self.reader.parts if self.own is None else [*self.reader.parts, self.own]
 
     def python(self, text: str) -> None:
         """Take in that a step has put a Python first on the path."""
@@ -308,11 +316,15 @@ class Job:
             part = reader.parts[number]
             if _BATCH.match(shell) and part.slips:
                 part = part._replace(slips=())
-            reader.parts[number] = part._replace(
-                runner=self.place.runner,
-                elsewhere=self.place.elsewhere if self.place.runner is None else None,
-                cell=self.cell,
-            )
+            reader.parts[number] = self.placed(part)
+
+    def placed(self, part: Part) -> Part:
+        """Return a part with what is known of the machine, and the cell of the matrix."""
+        return part._replace(
+            runner=self.place.runner,
+            elsewhere=self.place.elsewhere if self.place.runner is None else None,
+            cell=self.cell,
+        )
 
 
 def _lines(word: Word) -> Iterator[Word]:

@@ -26,10 +26,11 @@ from torchpin.rules.registry import Rule
 
 if TYPE_CHECKING:
     from torchpin.catalog.images import ImageFacts
-    from torchpin.documents.parts import Part
+    from torchpin.documents.parts import Image, Part
 
 PIP_INSTALL = "https://pip.pypa.io/en/stable/cli/pip_install/#description"
 EXTENSIONS = "https://docs.pytorch.org/docs/stable/cpp_extension.html"
+COMPOSE_GPU = "https://docs.docker.com/compose/how-tos/gpu-support/"
 REDIRECTIONS = "https://www.gnu.org/software/bash/manual/html_node/Redirections.html"
 
 
@@ -289,6 +290,19 @@ def of_image(finding: Finding, part: Part) -> Finding:
     return finding._replace(because=(*finding.because, ground))
 
 
+def beside_gpu(finding: Finding, part: Part, gpu: Image) -> Finding:
+    """Return a finding on a CPU build with what says that a GPU is there: not only information."""
+    line = position(line_starts(part.document.text), gpu.span.start).line
+    return finding._replace(
+        severity=WARNING if finding.severity == INFO else finding.severity,
+        because=(
+            *finding.because,
+            Because(f"the service reserves a GPU ({gpu.reference})", PUBLISHED, COMPOSE_GPU),
+        ),
+        related=(*finding.related, Related(part.document.path, line, "a GPU is reserved here")),
+    )
+
+
 def of_part(finding: Finding, part: Part) -> Finding:
     """Return a finding on a command with what the file itself adds to it.
 
@@ -300,6 +314,8 @@ def of_part(finding: Finding, part: Part) -> Finding:
     if part.uncertain is not None and finding.severity == ERROR:
         ground = Because(f"not an error: {part.uncertain}", INFERRED, "")
         finding = finding._replace(severity=WARNING, because=(*finding.because, ground))
+    if part.gpu is not None and finding.code == "TP205":
+        finding = beside_gpu(finding, part, part.gpu)
     if part.elsewhere is not None and finding.code in ("TP205", "TP207"):
         finding = finding._replace(severity=INFO)  # it tells for which hardware it is
     if part.elsewhere is not None and finding.severity == ERROR and on_hardware(finding):

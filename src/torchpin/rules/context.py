@@ -146,8 +146,14 @@ class Way(NamedTuple):
 
     @property
     def cpu_only(self) -> bool:
-        """True if the file is meant for CPUs: its name and its only channel say ``cpu``."""
+        """True if the file is meant for CPUs: its name and its only channel say ``cpu``.
+
+        A service that reserves a GPU is not.
+        """
         import re
+
+        if self.part is not None and self.part.gpu is not None:
+            return False
 
         channels = {index.kind.channel for index in self.install.indexes if index.kind.channel}
         name = f"{base_name(self.install.root.path)} {self.install.name or ''}".lower()

@@ -236,7 +236,9 @@ class CpuBuild(HardwareRule):
 
     Why it is bad: training runs, twenty times slower; nothing fails.
 
-    Example: plain ``torch`` on Windows, whose wheels on PyPI are CPU builds.
+    Example: plain ``torch`` on Windows, whose wheels on PyPI are CPU builds. A service of a compose
+    file that reserves a GPU and installs from the ``cpu`` channel gives a warning without a fleet,
+    too.
 
     Fix: a channel whose build runs on the GPUs.
 
@@ -247,6 +249,28 @@ class CpuBuild(HardwareRule):
     name = "cpu-build-on-gpu-node"
     severity = ERROR
     question = "cpu-build"
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield the findings on the fleet, or those beside a GPU that the file itself reserves."""
+        yield from super().check(way, context)
+        if context.declared or way.part is None or way.part.gpu is None:
+            return
+        for judged_set, one in context.pairs(way):
+            if one.build is None or one.build.channel != "cpu" or one.build.package != "torch":
+                continue
+            document, span = judged_set.place(one.selection)
+            build = one.build
+            yield self.finding(
+                document,
+                narrow(document, span, one.selection),
+                f"torch {build.full_version} is a CPU build: the GPU of the service stays idle",
+                severity=WARNING,
+                package="torch",
+                target=judged_set.target,
+                because=(Because("the cpu channel holds CPU builds", build.evidence, build.source),)
+                if build.home == "channel"
+                else (),
+            )
 
 
 class CudaOnCpu(HardwareRule):
