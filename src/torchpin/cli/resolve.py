@@ -19,6 +19,17 @@ def parser() -> Parser:
     )
     add_paths(made, what="read the requirements from")
     add_policy(made)
+    made.add_argument(
+        "--split",
+        action="store_true",
+        help="where one set serves all, but an older one than the groups could have: one for each\n"
+        "part of the fleet",
+    )
+    made.add_argument(
+        "--write",
+        metavar="DIR",
+        help="write each set as a requirements file into this folder",
+    )
     add_fleet(made)
     add_output(made, ("text", "json"))
     return made
@@ -38,6 +49,9 @@ def main(argv: list[str]) -> int:
             hint="write torchpin.toml, or use --gpu, --driver and --python",
         )
     outcome = engine.resolve_paths(options, fleet)
+    split = bool(args.split and outcome.alternative)
+    if split:
+        outcome = outcome._replace(plans=outcome.alternative, alternative=())
     catalog = load_catalog()
     old = engine.old_catalog(catalog, options, fleet.settings)
     clients = {group.client or "pip" for group in fleet.groups}
@@ -49,7 +63,12 @@ def main(argv: list[str]) -> int:
     else:
         from torchpin.report import tables
 
-        tell(tables.resolve(outcome, style(no_color=args.no_color), client))
+        tell(tables.resolve(outcome, style(no_color=args.no_color), client, split=split))
+    if args.write is not None:
+        from torchpin.cli.resolve_write import write_sets
+
+        for path in write_sets(args.write, outcome.plans, client, catalog.date):
+            note(f"wrote {clean(path)}")
     for text in (*catalog.notes, *filter(None, (old,))):
         if not args.quiet:
             note(clean(text))

@@ -97,14 +97,17 @@ def _selection(
     return lines
 
 
-def resolve(outcome: Outcome, style: Style, client: str = "pip") -> str:
-    """Return the plans with their requirement lines, what is unserved, and why."""
+def resolve(outcome: Outcome, style: Style, client: str = "pip", *, split: bool = False) -> str:
+    """Return the plans with their requirement lines, what is unserved, and why; ``split``: one set
+    would do, and was not wanted."""
     out: list[str] = []
     if len(outcome.plans) == 1 and not outcome.unserved:
         out.append(style.paint("good", "One set runs on every target."))
     elif outcome.plans:
         out.append(
-            f"{plural(len(outcome.plans), 'set')}: the fewest that serve "
+            f"{plural(len(outcome.plans), 'set')}, each for its own part of the fleet."
+            if split
+            else f"{plural(len(outcome.plans), 'set')}: the fewest that serve "
             + ("the rest of the fleet." if outcome.unserved else "the whole fleet.")
         )
     else:
