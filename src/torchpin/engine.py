@@ -547,7 +547,6 @@ def fix(
 
     Raises:
         UsageError: a path or a rule code does not exist.
-        RewriteError: a fix would change more than it says; nothing is changed.
     """
     from torchpin.rewrite.fixes import apply_fixes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from torchpin.catalog.model import FOLLOWERS, WATCHED
 from torchpin.documents.base import Document, Edit, Span, apply_edits
@@ -223,22 +223,31 @@ def apply_fixes(
     """Return the new bytes of every document that the allowed fixes change.
 
     One plan a document, or any number of fixes of single lines; the caller looks again for more.
-    Safe fixes come first: allowing others must not lead to a worse end.
+    Safe fixes come first: allowing others must not lead to a worse end. A fix whose edits change
+    more than they say is left out, in all of its files; the others are made.
     Also returned: why fixes were left out.
-
-    Raises:
-        RewriteError: an edit would change more than it says.
     """
-    from torchpin.rewrite.verify import check_requirements_edit
-    from torchpin.rewrite.verify_project import check_project_edit
+    findings = sorted(findings, key=_turn)
+    without: list[Fix] = []
+    refused: list[str] = []
+    while True:
+        done = chosen_fixes(findings, without, unsafe=unsafe)
+        try:
+            return verified(done), refused
+        except RewriteError as error:
+            one, reason = refused_of(done, error)
+            without.append(one)
+            refused.append(f"{reason.path}: not mended ({one.message}): {reason.message}")
 
+
+def chosen_fixes(findings: Iterable[Finding], without: Sequence[Fix], *, unsafe: bool) -> list[Fix]:
+    """Return the fixes that go together, in their order: all but those of ``without``."""
     taken: dict[str, FileEdits] = {}
     open_to_lines: set[str] = set()
-    refused: list[str] = []
     done: list[Fix] = []
-    for finding in sorted(findings, key=_turn):
+    for finding in findings:
         fix = finding.fix
-        if fix is None or not fix.edits or fix in done:
+        if fix is None or not fix.edits or fix in done or fix in without:
             continue
         if fix.safety == UNSAFE and not unsafe:
             continue
@@ -248,32 +257,74 @@ def apply_fixes(
         if not beside and not (by_line and paths <= open_to_lines):
             continue
         done.append(fix)
+        taken.update(edits_by_path([fix], taken))
+        if by_line:
+            open_to_lines |= paths
+    return done
+
+
+def edits_by_path(
+    fixes: Iterable[Fix], taken: Mapping[str, FileEdits] | None = None
+) -> dict[str, FileEdits]:
+    """Return the edits of fixes, and of those that are ``taken`` already, document by document."""
+    found = dict(taken or {})
+    for fix in fixes:
         for edits in fix.edits:
             path = edits.document.path
-            before = taken[path].edits if path in taken else ()
-            taken[path] = FileEdits(edits.document, (*before, *edits.edits))
-            if by_line:
-                open_to_lines.add(path)
-    changed: list[tuple[Document, bytes]] = []
-    for edits in taken.values():
-        text = apply_edits(edits.document.text, edits.edits)
-        if edits.document.kind == "part":
-            from torchpin.rewrite.verify_part import check_part_edit
+            before = found[path].edits if path in found else ()
+            found[path] = FileEdits(edits.document, (*before, *edits.edits))
+    return found
 
-            check_part_edit(edits.document, text, edits.edits)
-        elif edits.document.kind == "Pipfile":
-            from torchpin.rewrite.pipfile_edit import check_pipfile_edit
 
-            check_pipfile_edit(edits.document, text, edits.edits)
-        elif edits.document.kind == "requirements":
-            check_requirements_edit(edits.document, text, edits.edits)
-        else:
-            check_project_edit(edits.document, text, edits.edits)
+def verified(fixes: Sequence[Fix]) -> list[tuple[Document, bytes]]:
+    """Return the new bytes of every document that some fixes change together.
+
+    Raises:
+        RewriteError: an edit would change more than it says.
+    """
+    return [(one.document, changed_bytes(one)) for one in edits_by_path(fixes).values()]
+
+
+def refused_of(fixes: Sequence[Fix], error: RewriteError) -> tuple[Fix, RewriteError]:
+    """Return which of some fixes is to be left out, those before it being good, and why."""
+    for number, fix in enumerate(fixes):
         try:
-            changed.append((edits.document, edits.document.encode(text)))
-        except UnicodeEncodeError as error:
-            raise RewriteError(
-                f"the new text does not fit the encoding {edits.document.encoding}: {error}",
-                path=edits.document.path,
-            ) from error
-    return changed, refused
+            verified(fixes[: number + 1])
+        except RewriteError as why:
+            return fix, why
+    return fixes[-1], error
+
+
+def changed_bytes(edits: FileEdits) -> bytes:
+    """Return the new bytes of a document, read again by who checks its kind.
+
+    Raises:
+        RewriteError: the edits would change more than they say.
+    """
+    from torchpin.rewrite.verify import check_requirements_edit
+    from torchpin.rewrite.verify_project import check_project_edit
+
+    document = edits.document
+    try:
+        text = apply_edits(document.text, edits.edits)
+    except ValueError as error:
+        raise RewriteError(f"not edited: {error}", path=document.path) from error
+    if document.kind == "part":
+        from torchpin.rewrite.verify_part import check_part_edit
+
+        check_part_edit(document, text, edits.edits)
+    elif document.kind == "Pipfile":
+        from torchpin.rewrite.pipfile_edit import check_pipfile_edit
+
+        check_pipfile_edit(document, text, edits.edits)
+    elif document.kind == "requirements":
+        check_requirements_edit(document, text, edits.edits)
+    else:
+        check_project_edit(document, text, edits.edits)
+    try:
+        return document.encode(text)
+    except UnicodeEncodeError as error:
+        raise RewriteError(
+            f"the new text does not fit the encoding {document.encoding}: {error}",
+            path=document.path,
+        ) from error
