@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
+from torchpin import seen
 from torchpin.catalog.model import PLATFORMS
 from torchpin.documents.base import Document, line_starts, position
 from torchpin.documents.parts import IMAGE, Image, Part
@@ -25,9 +26,9 @@ PYTHONS = tuple(Python(3, minor) for minor in range(6, 20))
 
 def part_entries(file: Document, client: str | None, fleet: Fleet, load: Load) -> Iterator[Entry]:
     """Yield the ways in of a file: each of its parts, by the client and indexes of the groups."""
-    if file.kind == "Pipfile" and os.path.isfile(f"{file.path}.lock"):
+    if file.kind == "Pipfile" and seen.is_file(f"{file.path}.lock"):
         return  # the lock installs
-    if file.kind == "pixi.toml" and os.path.isfile(f"{file.path.removesuffix('toml')}lock"):
+    if file.kind == "pixi.toml" and seen.is_file(f"{file.path.removesuffix('toml')}lock"):
         return
     if any(part.client == "uv" and part.command for part in file.parts):
         file = beside_settings(file, load)
@@ -71,7 +72,7 @@ def beside_settings(file: Document, load: Load) -> Document:
 
     manifest = os.path.join(os.path.dirname(file.path), "pyproject.toml")
     found = settings_beside(manifest, load)
-    if found is None and os.path.isfile(manifest):
+    if found is None and seen.is_file(manifest):
         found = quiet(load, manifest)
     project = found.project if found is not None else None
     if found is None or project is None or not any(not one.explicit for one in project.indexes):
@@ -138,9 +139,9 @@ def part_targets(part: Part, targets: Iterable[Target]) -> tuple[Target, ...]:
     python = part.python or facts.python
     if python is not None:
         chosen = on_python(python, chosen)
-    if part.runner is not None:
     if part.gpu is not None:
         chosen = [one for one in chosen if one.group.gpus] or list(chosen)
+    if part.runner is not None:
         chosen = on_runner(part, part.runner, chosen)
     return tuple(
         target._replace(

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from torchpin import seen
 from torchpin.catalog.model import FAMILY, WATCHED
 from torchpin.documents.base import Document
 from torchpin.documents.kinds import LONE, PART_KINDS
@@ -91,20 +92,20 @@ def project_files(document: Document, load: Load) -> tuple[Document, Document | 
     folder = os.path.dirname(document.path)
     if document.kind == "script":
         beside = f"{document.path}.lock"
-        return document, quiet(load, beside) if os.path.isfile(beside) else None
+        return document, quiet(load, beside) if seen.is_file(beside) else None
     if document.kind in LONE:
         return document, None
     if document.path.endswith(".py.lock"):
         script = document.path.removesuffix(".lock")
-        return (load(script) if os.path.isfile(script) else document), document
+        return (load(script) if seen.is_file(script) else document), document
     manifest = os.path.join(folder, "pyproject.toml")
     root = document
-    if document.kind != "pyproject" and os.path.isfile(manifest):
+    if document.kind != "pyproject" and seen.is_file(manifest):
         root = load(manifest)
     if root.kind != "pyproject":
         return root, root if root.lock is not None else None
     lock: Document | None = None
-    above = workspace_root(root.path, {}) if os.path.exists(root.path) else None
+    above = workspace_root(root.path, {}) if seen.exists(root.path) else None
     for path in (root.path, *((above,) if above else ())):
         for place in locks_beside(path):
             if lock is None and not os.path.basename(place).startswith("pylock"):
@@ -167,7 +168,7 @@ def is_uv(root: Document, lock: Document | None) -> bool:
         return False
     if lock is not None and lock.lock is not None:
         return lock.lock.tool == "uv"
-    return root.kind == "pyproject" and os.path.isfile(
+    return root.kind == "pyproject" and seen.is_file(
         os.path.join(os.path.dirname(root.path), "uv.toml")
     )
 
@@ -179,7 +180,7 @@ def workspace_of(root: Document, load: Load) -> tuple[tuple[Document, ...], Docu
     """
     from torchpin.documents.loader import siblings_of, workspace_root
 
-    above = workspace_root(root.path, {}) if os.path.exists(root.path) else None
+    above = workspace_root(root.path, {}) if seen.exists(root.path) else None
     if above is None:
         return tuple(load(path) for path in siblings_of(root.path, {})), root
     own = os.path.realpath(root.path)
@@ -320,7 +321,12 @@ def project_of(root: Document) -> str:
     """
     if root.kind == "script":
         return os.path.normpath(root.path)
-    folder = os.path.dirname(root.path)
+    return project_folder(root.path)
+
+
+def project_folder(path: str) -> str:
+    """Return the folder of the project that a file other than a script belongs to."""
+    folder = os.path.dirname(path)
     if os.path.basename(folder).lower() in ("requirements", "deps", "dependencies", "reqs"):
         folder = os.path.dirname(folder)
     return os.path.normpath(folder or ".")

@@ -125,6 +125,8 @@ def kind_of(path: str) -> str | None:
         return _BY_NAME[base]
     if base.endswith((".txt", ".in")) and ("requirements" in base or "constraints" in base):
         return REQUIREMENTS
+    if base.endswith(_OTHERS) and _ODD.search(name) is None:
+        return "script" if base.endswith(".py") else None
     match = FILES_PATTERN.search(name)
     if match is None:
         return "script" if name.endswith(".py") else None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
 
+from torchpin import seen
 from torchpin.documents.base import Document
 from torchpin.documents.kinds import LONE, PART_KINDS, kind_of, reader_of
 from torchpin.errors import TorchpinError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -28,6 +29,21 @@ def read_bytes(path: str, limit: int = MAX_SIZE) -> bytes:
     Raises:
         TorchpinError: there is no such file, it is no regular file (a pipe would block), it is
             too large, or it may not be read.
+    """
+    try:
+        data = plain_bytes(path, limit)
+    except TorchpinError as error:
+        seen.note_failure(path, error.message)
+        raise
+    seen.note_bytes(path, data)
+    return data
+
+
+def plain_bytes(path: str, limit: int = MAX_SIZE) -> bytes:
+    """Return what ``read_bytes`` does, for readings that rest on nothing (no trace is kept).
+
+    Raises:
+        TorchpinError: as ``read_bytes``.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # before opening: a device may act on it
@@ -184,9 +200,9 @@ def _place_of(name: str, path: str) -> str:
     folder = os.path.dirname(path)
     up = ""
     for _ in range(_HIGHEST):
-        if os.path.isfile(os.path.join(folder, up, name)):
+        if seen.is_file(os.path.join(folder, up, name)):
             return os.path.join(up, name)
-        if os.path.exists(os.path.join(folder, up, ".git")):
+        if seen.exists(os.path.join(folder, up, ".git")):
             break
         up = os.path.join(up, os.pardir)
     return name
@@ -195,9 +211,14 @@ def _place_of(name: str, path: str) -> str:
 def locks_beside(path: str) -> tuple[str, ...]:
     """Return the lock files that stand in the folder of a project file: ``uv.lock`` first, then
     ``poetry.lock``, ``pdm.lock``, ``pylock*.toml`` in the order of their names."""
+    found = _locks(os.path.dirname(path))
+    seen.note_names(seen.LOCKS, path, found)
+    return found
+
+
+def _locks(folder: str) -> tuple[str, ...]:
     from torchpin.documents.kinds import LOCKS
 
-    folder = os.path.dirname(path)
     try:
         names = sorted(os.listdir(folder or "."))
     except OSError:  # who reads the project file tells
@@ -226,10 +247,10 @@ def siblings_of(root_path: str, cache: dict[str, Document]) -> tuple[str, ...]:
     for member in members(
         project.workspace_members,
         project.workspace_exclude,
-        lambda below: _folders(os.path.join(base, below)),
+        lambda below: folders_in(os.path.join(base, below)),
     ):
         path = os.path.join(base, member, "pyproject.toml")
-        if os.path.isfile(path) and _managed(path, cache):
+        if seen.is_file(path) and _managed(path, cache):
             found.append(path)
     return tuple(found)
 
@@ -246,7 +267,7 @@ def workspace_root(path: str, cache: dict[str, Document]) -> str | None:
     above = os.path.dirname(folder)
     while above != os.path.dirname(above):
         candidate = os.path.join(above, "pyproject.toml")
-        if os.path.isfile(candidate):
+        if seen.is_file(candidate):
             project = _project_or_none(candidate, cache)
             if project is not None and project.workspace_members:
                 relative = os.path.relpath(folder, above).replace(os.sep, "/")
@@ -273,6 +294,14 @@ def _managed(path: str, cache: dict[str, Document]) -> bool:
     return project is None or not any(
         setting.key == "uv.managed" and setting.value == "false" for setting in project.settings
     )
+
+
+def folders_in(path: str) -> list[str]:
+    """Return the names of the folders in a folder, sorted, where members may lie; empty if it
+    cannot be listed."""
+    found = _folders(path)
+    seen.note_names(seen.FOLDERS, path, found)
+    return found
 
 
 def _folders(path: str) -> list[str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from torchpin import seen
 from torchpin.documents.base import Document
 from torchpin.errors import TorchpinError
 
@@ -31,7 +32,7 @@ def settings_beside(path: str, load: Callable[[str], Document]) -> Document | No
     for at in range(_HIGHEST):
         for name in ("uv.toml", "pyproject.toml"):
             place = os.path.join(folder, name)
-            if not os.path.isfile(place):
+            if not seen.is_file(place):
                 continue
             own = at == 0 and name == "pyproject.toml"
             if not own and not os.path.isabs(path):
