@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-os.environ.pop("TORCHPIN_CATALOG", None)
+for name in ("TORCHPIN_CATALOG", "FORCE_COLOR", "FORCE_HYPERLINK", "GITHUB_ACTIONS", "GITLAB_CI"):
+    os.environ.pop(name, None)  # what changes how torchpin looks, in the log of a CI job too
 CACHE = tempfile.mkdtemp(prefix="torchpin-tests-")
 """A cache of its own, empty at the start: no catalog but the shipped one is used."""
 os.environ["TORCHPIN_CACHE_DIR"] = CACHE

@@ -192,7 +192,12 @@ def test_a_mended_project_whose_lock_is_left_says_what_to_run(run: Run, broken: 
     done = run("fix", "--unsafe-fixes", *FLEET)
     assert done.returncode == 1, done
     assert "cu126" in manifest.read_text()
-    assert re.search(r"^Wrote \S*pyproject\.toml\. Now run `uv lock ", text(done), re.MULTILINE)
+    assert re.search(
+        r"^Wrote \S*pyproject\.toml\. 2 findings will go when the lock is made anew\. "
+        r"Now run `uv lock ",
+        text(done),
+        re.MULTILINE,
+    )
 
 
 def test_check_finds_and_fix_mends(run: Run, broken: Path) -> None:
@@ -238,9 +243,9 @@ def test_the_diff_is_a_patch(run: Run, broken: Path, tmp_path: Path) -> None:
 def test_standard_input(run: Run, tmp_path: Path) -> None:
     found = run("check", "-", *FLEET, "--output-format", "concise", stdin=BROKEN.encode())
     assert found.returncode == 1
-    assert text(found).startswith("requirements.txt:1:1: TP106 [*] ")
+    assert text(found).startswith("requirements.txt:1:1: error[TP106] [*] ")
     named = run("check", "-", "--stdin-filename", "r/dev.txt", *FLEET, stdin=BROKEN.encode())
-    assert "r/dev.txt:1:1: " in text(named)
+    assert " --> r/dev.txt:1:1\n" in text(named)
 
     fixed = run("fix", "-", *FLEET, stdin=BROKEN.replace("\n", "\r\n").encode())
     assert fixed.stdout == FIXED.replace("\n", "\r\n").encode()

@@ -13,15 +13,19 @@ from torchpin.rules.model import Because
 
 def test_a_finding_shows_place_frame_grounds_and_fix() -> None:
     assert text.render(view(finding()), PLAIN) == (
-        "requirements.txt:2:1: error[TP106] cu124 stopped at torch 2.6.0\n"
+        "error[TP106] cu124 stopped at torch 2.6.0\n"
+        " --> requirements.txt:2:1\n"
         "  |\n"
         "2 | torch==2.14.0+cu124  # pinned\n"
         "  | ^^^^^^^^^^^^^^^^^^^\n"
         "  = because: the last release on cu124 is 2.6.0 [bounded]\n"
         "  = see: torchpin.toml:3: declared here\n"
         "  = fix: use torch 2.14.0 from cu126\n"
+        "2 - torch==2.14.0+cu124  # pinned\n"
+        "2 + torch==2.14.0+cu126  # pinned\n"
         "\n"
-        "Found 1 error in 1 file. `torchpin fix` mends 1. Catalog of 2026-11-30.\n"
+        "Found 1 error in 1 file. Catalog of 2026-11-30.\n"
+        "`torchpin fix` mends 1.\n"
     )
 
 
@@ -58,7 +62,9 @@ def test_safe_and_unsafe_are_counted_apart() -> None:
         "hidden": 1,
     }
     assert count(found, unsafe=True).fixable == 2
-    assert "mends 1; 1 more with --unsafe-fixes." in text.summary(view(*found), PLAIN)
+    assert "`torchpin fix` mends 1; `torchpin fix --unsafe-fixes` mends 1 more.\n" in text.summary(
+        view(*found), PLAIN
+    )
 
 
 def test_no_findings() -> None:
@@ -76,8 +82,8 @@ def test_colour_changes_nothing_but_escapes() -> None:
 
 def test_concise_is_one_line_a_finding() -> None:
     assert concise.render(view(finding(), finding(safety="unsafe")), PLAIN).splitlines()[:2] == [
-        "requirements.txt:2:1: TP106 [*] cu124 stopped at torch 2.6.0",
-        "requirements.txt:2:1: TP106 cu124 stopped at torch 2.6.0",
+        "requirements.txt:2:1: error[TP106] [*] cu124 stopped at torch 2.6.0",
+        "requirements.txt:2:1: error[TP106] cu124 stopped at torch 2.6.0",
     ]
 
 
@@ -170,7 +176,7 @@ def test_an_insertion_point_at_the_end_is_marked() -> None:
 def test_a_finding_without_a_document() -> None:
     lost = finding()._replace(document=None, path="bad.txt", fix=None, because=(), related=())
     assert text.render(view(lost), PLAIN, closing=False) == (
-        "bad.txt: error[TP106] cu124 stopped at torch 2.6.0\n"
+        "error[TP106] cu124 stopped at torch 2.6.0\n --> bad.txt\n"
     )
     assert concise.render(view(lost), PLAIN, closing=False).startswith("bad.txt:1:1: ")
 

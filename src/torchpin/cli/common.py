@@ -122,6 +122,7 @@ def view_of(report: Report, *, unsafe_fixes: bool) -> CheckView:
         catalog_digest=report.catalog_digest,
         unsafe_fixes=unsafe_fixes,
         stale=report.stale,
+        documents=report.documents,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchpin.cli.arguments import Arguments
@@ -20,12 +21,13 @@ from torchpin.cli.parser import (
 from torchpin.cli.terminal import folded, note, out, style, tell
 from torchpin.documents.base import Document
 from torchpin.errors import TorchpinError, UsageError
-from torchpin.report.model import plural
+from torchpin.report.model import has_edits, plural
 from torchpin.report.style import clean
 
 if TYPE_CHECKING:  # --help and usage errors need no engine
     from torchpin.engine import FixResult, Options
     from torchpin.rewrite.relock import Relock
+    from torchpin.rules.model import Finding
 
 
 def parser() -> Parser:
@@ -175,26 +177,53 @@ def _report(result: FixResult, args: Arguments) -> None:
     (tell if args.output_format == "text" else out)(rendered(after, args))
     if args.quiet or args.output_format not in ("text", "concise"):
         return
-    left = {(one.code, one.path, one.message) for one in after.findings}
-    mended = sum(
-        (one.code, one.path, one.message) not in left for one in result.report_before.findings
-    )
     if not result.changes:
         out("Nothing to change.\n")
         return
     names = ", ".join(clean(document.path) for document, _ in result.changes)
     paint = style(no_color=args.no_color)
+    mended, waiting, others = mended_by(result, unsafe=args.unsafe_fixes)
     if mended:
         files = plural(len(result.changes), "file")
         line = f"Mended {plural(mended, 'finding')} in {files}: {names}."
+        if others:
+            line += f" {others} more went with {'it' if mended == 1 else 'them'}."
     else:
         line = f"Wrote {names}."
+    if waiting:
+        line += f" {plural(waiting, 'finding')} will go when the lock is made anew."
     commands = dict.fromkeys(
         one.fix.command for one in result.report_after.findings if one.fix and one.fix.command
     )
     if commands:
         line += f" Now run {' and '.join(f'`{clean(one)}`' for one in commands)}."
     out(paint.paint("good", line) + "\n")
+
+
+def mended_by(result: FixResult, *, unsafe: bool) -> tuple[int, int, int]:
+    """Return what became of the findings that a check says ``fix`` mends: how many are mended, how
+    many wait for a lock whose manifest is mended, and how many others went with them.
+    """
+    from collections import Counter
+
+    changed = {document.path for document, _ in result.changes}
+
+    def keys(findings: Iterable[Finding]) -> Counter[tuple[str, ...]]:
+        return Counter((one.severity, one.code, one.path, one.message) for one in findings)
+
+    before = result.report_before.findings
+    gone = keys(before) - keys(result.report_after.findings)
+    fixable = [one for one in before if has_edits(one, unsafe=unsafe)]
+    mended = (gone & keys(fixable)).total()
+    later = [
+        one
+        for one in fixable
+        if one.fix is not None
+        and one.fix.command
+        and any(edits.document.path in changed for edits in one.fix.edits)
+    ]
+    waiting = (keys(later) - gone).total()
+    return mended, waiting, gone.total() - mended
 
 
 def _diff(result: FixResult, args: Arguments) -> int:

@@ -1,4 +1,4 @@
-"""Where output goes and whether it has colours."""
+"""Where output goes, whether it has colours and links, and how wide it is."""
 
 from __future__ import annotations
 
@@ -10,24 +10,69 @@ from typing import TextIO
 from torchpin.errors import TorchpinError
 from torchpin.report.style import Style
 
+_COLOR_LOGS = ("GITHUB_ACTIONS", "GITLAB_CI", "BUILDKITE", "CIRCLECI", "TF_BUILD")
+"""Set where the log of a job is shown in colours although it is no terminal."""
+_LINKING = ("VTE_VERSION", "KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION", "DOMTERM")
+"""Set by terminals that know links (OSC 8)."""
+_LINKING_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio", "mintty")
 
-def wants_color(*, no_color: bool, environ: Mapping[str, str], is_terminal: bool) -> bool:
-    """Tell whether to paint: ``--no-color``, NO_COLOR, FORCE_COLOR, then the terminal decide.
 
-    A variable counts if it is set and not empty (no-color.org, force-color.org).
+def wants_color(
+    *, no_color: bool, environ: Mapping[str, str], is_terminal: bool, is_file: bool = False
+) -> bool:
+    """Tell whether to paint: ``--no-color``, NO_COLOR, FORCE_COLOR, then where the output goes.
+
+    A variable counts if it is set and not empty (no-color.org, force-color.org). The log of a CI
+    job is painted where its service shows colours, but not what goes to a file there.
     """
     if no_color or environ.get("NO_COLOR"):
         return False
     if environ.get("FORCE_COLOR"):
         return True
-    return is_terminal and environ.get("TERM") != "dumb"
+    if is_terminal:
+        return environ.get("TERM") != "dumb"
+    return not is_file and any(environ.get(name) for name in _COLOR_LOGS)
+
+
+def wants_links(environ: Mapping[str, str], *, is_terminal: bool) -> bool:
+    """Tell whether the terminal is one that makes links of OSC 8; FORCE_HYPERLINK decides first.
+
+    None is taken for one: others would show the escapes, or drop them.
+    """
+    forced = environ.get("FORCE_HYPERLINK", "")
+    if forced:
+        return forced != "0"
+    if not is_terminal or environ.get("TERM") == "dumb":
+        return False
+    if environ.get("TERM_PROGRAM") in _LINKING_PROGRAMS:
+        return True
+    if any(environ.get(name) for name in _LINKING):
+        vte = environ.get("VTE_VERSION", "")  # 0.50.0 breaks on links
+        return not vte.isdecimal() or int(vte) > 5000
+    return environ.get("TERM", "").startswith(("xterm-kitty", "alacritty", "foot", "contour"))
 
 
 def style(*, no_color: bool) -> Style:
     """Return the style for standard output."""
-    return Style(
-        wants_color(no_color=no_color, environ=os.environ, is_terminal=sys.stdout.isatty())
+    terminal = sys.stdout.isatty()
+    painted = wants_color(
+        no_color=no_color,
+        environ=os.environ,
+        is_terminal=terminal,
+        is_file=not terminal and _is_file(sys.stdout),
     )
+    linked = painted and wants_links(os.environ, is_terminal=terminal)
+    return Style(painted, columns(sys.stdout), linked)
+
+
+def _is_file(stream: TextIO) -> bool:
+    """Tell whether a stream writes to a file on disk."""
+    from stat import S_ISREG
+
+    try:
+        return S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):  # a stream without a file behind it
+        return True
 
 
 def columns(stream: TextIO) -> int:

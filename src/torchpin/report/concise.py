@@ -1,4 +1,4 @@
-"""One line a finding: ``path:line:column: CODE message``."""
+"""One line a finding: ``path:line:column: severity[CODE] message``, as compilers write theirs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ def render(view: CheckView, style: Style, *, closing: bool = True) -> str:
     for finding in view.findings:
         place = locator.finding(finding)
         where = style.paint("bold", f"{clean(finding.path)}:{place.line}:{place.column}")
-        code = style.paint(finding.severity, finding.code)
+        code = style.rule(finding.code, f"{finding.severity}[{finding.code}]")
+        code = style.paint(finding.severity, code)
         star = f" {style.paint('good', '[*]')}" if has_edits(finding, unsafe=False) else ""
         lines.append(f"{where}: {code}{star} {clean(finding.message + in_matrix(finding))}\n")
     return "".join(lines) + (summary(view, style) if closing else "")

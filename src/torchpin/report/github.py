@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpin.report.model import CheckView, Locator, in_matrix
+from torchpin.report.model import CheckView, Locator, fix_text, in_matrix
 from torchpin.report.style import clean
 
 _LEVEL = {"error": "error", "warning": "warning", "info": "notice"}
@@ -22,9 +22,16 @@ def render(view: CheckView) -> str:
                 fields += [f"col={place.column}", f"endColumn={place.end_column}"]
         fields.append(f"title={_property(f'{finding.code} {finding.name}')}")
         text = [clean(finding.message + in_matrix(finding))]
-        text += [f"because: {clean(b.text)} [{b.evidence}]" for b in finding.because]
+        same = next((b.evidence for b in finding.because if b.text == finding.message), None)
+        if same is not None:  # the message says it: how it is known stands behind it
+            text[0] += f" [{same}]"
+        text += [
+            f"because: {clean(b.text)} [{b.evidence}]"
+            for b in finding.because
+            if b.text != finding.message
+        ]
         if finding.fix is not None:
-            text.append(f"fix ({finding.fix.safety}): {clean(finding.fix.message)}")
+            text.append(f"fix ({finding.fix.safety}): {clean(fix_text(finding.fix))}")
         lines.append(
             f"::{_LEVEL[finding.severity]} {','.join(fields)}::{_data(chr(10).join(text))}\n"
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torchpin.documents.base import Document, Position, line_starts, position
 from torchpin.named import NamedTuple
-from torchpin.rules.model import DISPLAY, ERROR, INFO, SAFE, UNSAFE, WARNING, Finding
+from torchpin.rules.model import DISPLAY, ERROR, INFO, SAFE, UNSAFE, WARNING, Finding, Fix
 
 
 class CheckView(NamedTuple):
@@ -23,6 +23,8 @@ class CheckView(NamedTuple):
     """Whether unsafe fixes count as fixable."""
     stale: bool = False
     """Whether the catalog is older than the settings allow."""
+    documents: tuple[Document, ...] = ()
+    """What was read, to show other places that belong to a finding."""
 
 
 class Counts(NamedTuple):
@@ -92,6 +94,11 @@ def cells_text(cells: Sequence[tuple[tuple[str, str], ...]]) -> str:
 def in_matrix(finding: Finding) -> str:
     """Return where in a matrix a finding holds, ``""`` if everywhere: behind its message."""
     return f" (in matrix {cells_text(finding.cells)})" if finding.cells else ""
+
+
+def fix_text(fix: Fix) -> str:
+    """Return what a fix does, with the command that is to be run afterwards or instead."""
+    return f"{fix.message}; then run: {fix.command}" if fix.command else fix.message
 
 
 def ordered(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -37,10 +37,23 @@ class Style(NamedTuple):
     """How to paint; ``color`` False gives plain text."""
 
     color: bool
+    columns: int = 0
+    """How wide the terminal is; 0: the text goes elsewhere, and nothing is folded."""
+    links: bool = False
+    """Whether the terminal makes links of OSC 8."""
 
     def paint(self, word: str, text: str) -> str:
         """Return ``text`` in the colour of ``word``: a severity, ``bold``, ``dim``, ``good`` …"""
         return f"\x1b[{_CODES[word]}m{text}\x1b[0m" if self.color and text else text
+
+    def rule(self, code: str, text: str) -> str:
+        """Return ``text`` as a link to the page of a rule, where links are written."""
+        if not self.links:
+            return text
+        from torchpin.report.pages import pages
+
+        url = pages()
+        return f"\x1b]8;;{url}{code}/\x1b\\{text}\x1b]8;;\x1b\\" if url else text
 
 
 PLAIN = Style(color=False)
@@ -105,10 +118,14 @@ def width(text: str) -> int:
     """Return how many terminal columns ``text`` takes."""
     if text.isascii():
         return len(text)
-    from unicodedata import combining, east_asian_width
+    from unicodedata import category, east_asian_width
 
     return sum(
-        0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
+        0
+        if category(character) in ("Mn", "Me", "Cf")  # accents, variation selectors
+        else 2
+        if east_asian_width(character) in "WF"
+        else 1
         for character in text
     )
 

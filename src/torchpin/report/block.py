@@ -1,0 +1,148 @@
+"""One finding of a text report, as rustc and ruff draw theirs.
+
+The message comes first, then the place, the code with what is meant underlined, other places that
+belong to it, the grounds, and the fix as a small diff. A fix that mends several findings is drawn
+with the first of them.
+"""
+
+from __future__ import annotations
+
+from torchpin.documents.base import Document, Edit
+from torchpin.report.frame import Labels, frame, last_line, line_of, place_frame
+from torchpin.report.model import CheckView, Locator, cells_text, has_edits
+from torchpin.report.patch import last_number, patch
+from torchpin.report.style import Style, clean
+from torchpin.report.wrap import wrap
+from torchpin.rules.model import DISPLAY, UNSAFE, Finding, Fix, Related
+
+MOST_FRAMES = 3
+"""Other places of one finding that are shown with their code; the others are named."""
+
+Key = tuple[str, str, tuple[tuple[str, tuple[Edit, ...]], ...]]
+
+
+class Blocks:
+    """The findings of one report."""
+
+    def __init__(self, view: CheckView, style: Style) -> None:
+        self.style = style
+        self.locator = Locator()
+        self.documents = {document.path: document for document in view.documents}
+        self.drawn: dict[Key, Finding] = {}
+        """Each fix that was drawn, and the finding that it was drawn with."""
+
+    def block(self, finding: Finding) -> str:
+        """Return the lines of one finding, ending in a line end."""
+        style, document = self.style, finding.document
+        lines = head(finding, style)
+        where = clean(finding.path)
+        if document is None or not document.text:
+            gutter = 1
+            place = f":{self.locator.finding(finding).line}:1" if document is not None else ""
+            lines.append(f"{style.paint('blue', ' -->')} {where}{place}")
+        else:
+            gutter, shown = self._frames(finding, document)
+            lines += shown
+        bullet = f"{' ' * gutter} {style.paint('blue', '=')} "
+        if finding.cells:
+            lines += self._told(bullet, "in matrix", clean(cells_text(finding.cells)))
+        for ground in finding.because:
+            if ground.text != finding.message:
+                known = style.paint("dim", f"[{ground.evidence}]")
+                lines += self._told(bullet, "because", f"{clean(ground.text)} {known}")
+        for related in self._unshown(finding):
+            place = f"{clean(related.path)}:{related.line}:"
+            lines += self._told(bullet, "see", f"{place} {clean(related.message)}")
+        if finding.fix is not None:
+            lines += self._fix(finding, finding.fix, bullet, gutter)
+        return "\n".join(lines) + "\n"
+
+    def _told(self, bullet: str, word: str, text: str, color: str = "bold") -> list[str]:
+        lead = f"{bullet}{self.style.paint(color, f'{word}:')} "
+        return wrap(text, self.style.columns, lead)
+
+    def _frames(self, finding: Finding, document: Document) -> tuple[int, list[str]]:
+        """Return the width of the line numbers, and the code of all places of a finding."""
+        style, locator = self.style, self.locator
+        labels, others = self._shown(finding)
+        numbers = [last_line(document, finding.span, locator), last_number(finding, locator)]
+        numbers += (number for number, _ in labels)
+        numbers += (one.line for one in others)
+        gutter = len(str(max(numbers)))
+        place = locator.finding(finding)
+        arrow = style.paint("blue", f"{' ' * gutter}-->")
+        lines = [f"{arrow} {clean(finding.path)}:{place.line}:{place.column}"]
+        _, shown = frame(document, finding.span, locator, style, finding.severity, labels, gutter)
+        lines += shown
+        for one in others:
+            other = self.documents[one.path]
+            colons = style.paint("blue", f"{' ' * gutter}:::")
+            lines.append(f"{colons} {clean(one.path)}:{one.line}")
+            lines += place_frame(other, one.line, one.message, locator, style, gutter)
+        return gutter, lines
+
+    def _shown(self, finding: Finding) -> tuple[Labels, list[Related]]:
+        """Return the related places that are shown with their code: lines of the same file, and
+        those of other files."""
+        document = finding.document
+        labels: dict[int, str] = {}
+        others: dict[tuple[str, int], Related] = {}
+        if document is None or not document.text:
+            return (), []
+        begin = self.locator.at(document, finding.span.start).line
+        end = self.locator.at(document, max(finding.span.start, finding.span.end - 1)).line
+        for one in finding.related:
+            if len(labels) + len(others) == MOST_FRAMES:
+                break
+            mine = one.path in (document.path, finding.path)
+            read = document if mine else self.documents.get(one.path)
+            if read is None or not line_of(read, one.line, self.locator)[1].strip():
+                continue
+            if not mine:
+                others.setdefault((one.path, one.line), one)
+            elif not begin <= one.line <= end:
+                labels.setdefault(one.line, one.message)
+        return tuple(sorted(labels.items())), list(others.values())
+
+    def _unshown(self, finding: Finding) -> list[Related]:
+        labels, others = self._shown(finding)
+        shown = {("", *label) for label in labels}
+        paths = {finding.path, finding.document.path if finding.document else ""}
+        return [
+            one
+            for one in finding.related
+            if one not in others
+            and not (one.path in paths and ("", one.line, one.message) in shown)
+        ]
+
+    def _fix(self, finding: Finding, fix: Fix, bullet: str, gutter: int) -> list[str]:
+        word = {DISPLAY: "advice", UNSAFE: "fix (unsafe)"}.get(fix.safety, "fix")
+        edits = has_edits(finding, unsafe=True)
+        if not edits:
+            word = "advice"
+        key = (fix.safety, fix.message, tuple((one.document.path, one.edits) for one in fix.edits))
+        first = self.drawn.setdefault(key, finding)
+        if edits and first is not finding:
+            line = self.locator.finding(first).line
+            place = f"that of line {line}"
+            if first.path != finding.path:
+                place = f"that of {clean(first.path)}:{line}"
+            elif line == self.locator.finding(finding).line:
+                place = "that above"
+            return self._told(bullet, word, f"{place} mends this too", "good")
+        lines = self._told(bullet, word, clean(fix.message), "good")
+        if edits:
+            lines += patch(finding, self.locator, self.style, gutter)
+        if fix.command:
+            lead = f"{bullet}{self.style.paint('good', 'then run:')} "
+            lines.append(f"{lead}{clean(fix.command)}")
+        return lines
+
+
+def head(finding: Finding, style: Style) -> list[str]:
+    """Return severity, code and message of a finding; how it is known if that is its ground."""
+    code = style.rule(finding.code, f"{finding.severity}[{finding.code}]")
+    same = next((one.evidence for one in finding.because if one.text == finding.message), None)
+    known = f" {style.paint('dim', f'[{same}]')}" if same is not None else ""
+    lead = f"{style.paint(finding.severity, code)} "
+    return wrap(f"{clean(finding.message)}{known}", style.columns, lead, 2)
