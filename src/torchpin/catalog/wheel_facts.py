@@ -15,6 +15,14 @@ _ASSIGNED = regex(
 )
 
 
+def assigned(data: bytes) -> dict[str, str]:
+    """Return what a ``version.py`` says: ``__version__``, ``cuda`` and ``hip``, where it does."""
+    said: dict[str, str] = {}
+    for match in _ASSIGNED.finditer(data[:65_536].decode("utf-8", "replace")):
+        said.setdefault(match[1], match[3])
+    return said
+
+
 class NoWheelError(InspectError):
     """A file that is named like a wheel and holds no METADATA, or two."""
 
@@ -74,8 +82,7 @@ class WheelFacts:
                 said = BytesHeaderParser().parsebytes(data)
                 self.tags = tuple(str(tag) for tag in said.get_all("Tag", ()))
             else:
-                for match in _ASSIGNED.finditer(data[:65_536].decode("utf-8", "replace")):
-                    self.said.setdefault(match[1], match[3])
+                self.said = {**assigned(data), **self.said}
 
     @property
     def cpu_build(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from torchpin.fleet.importers.model import SeenGpu
@@ -15,6 +16,7 @@ from torchpin.named import NamedTuple
 
 _NAME_BYTES = 96  # NVML_DEVICE_NAME_V2_BUFFER_SIZE
 _VERSION_BYTES = 80  # NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
+_PCI_BYTES, _PCI_AT = 68, 36  # sizeof(nvmlPciInfo_t), offsetof(nvmlPciInfo_t, busId)
 _SUCCESS = 0
 _MEANINGS = {
     3: "not supported",
@@ -36,6 +38,16 @@ class Nvml(NamedTuple):
     driver: str
     problems: tuple[str, ...] = ()
     """What did not answer, in words."""
+
+
+class Device(NamedTuple):
+    """One GPU by itself."""
+
+    number: int
+    gpu: SeenGpu
+    memory_mib: int | None
+    pci: str
+    """Address on the bus, ``00000000:3b:00.0``; ``""``: not told."""
 
 
 def libraries() -> tuple[str, ...]:
@@ -81,19 +93,57 @@ def _ask(library: Any) -> Nvml:
         driver = buffer.value.decode("ascii", "replace")
     else:
         problems.append(f"NVML tells no driver version: {_meaning(code)}")
+    gpus = tuple(_gpu(library, handle) for _, handle in _handles(library, problems))
+    return Nvml(gpus, driver, tuple(problems))
+
+
+def _handles(library: Any, problems: list[str]) -> Iterator[tuple[int, ctypes.c_void_p]]:
+    """Yield the number and handle of each GPU that answers."""
     count = ctypes.c_uint(0)
     code = library.nvmlDeviceGetCount_v2(ctypes.byref(count))
     if code != _SUCCESS:
         problems.append(f"NVML tells no number of GPUs: {_meaning(code)}")
-    gpus: list[SeenGpu] = []
     for number in range(min(count.value, _MOST_GPUS)):
         handle = ctypes.c_void_p()
         code = library.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(number), ctypes.byref(handle))
-        if code != _SUCCESS:
+        if code == _SUCCESS:
+            yield number, handle
+        else:
             problems.append(f"GPU {number} does not answer: {_meaning(code)}")
-            continue
-        gpus.append(_gpu(library, handle))
-    return Nvml(tuple(gpus), driver, tuple(problems))
+
+
+def devices(library: Any) -> tuple[Device, ...]:
+    """Return the GPUs that answer, each by itself; none if NVML does not start."""
+    try:
+        if library.nvmlInit_v2() != _SUCCESS:
+            return ()
+    except AttributeError:
+        return ()
+    try:
+        return tuple(
+            Device(number, _gpu(library, handle), _memory(library, handle), _pci(library, handle))
+            for number, handle in _handles(library, [])
+        )
+    except AttributeError:
+        return ()
+    finally:
+        library.nvmlShutdown()
+
+
+def _memory(library: Any, handle: ctypes.c_void_p) -> int | None:
+    function = getattr(library, "nvmlDeviceGetMemoryInfo", None)
+    sizes = (ctypes.c_ulonglong * 3)()  # nvmlMemory_t: total, free, used
+    if function is None or function(handle, ctypes.byref(sizes)) != _SUCCESS:
+        return None
+    return int(sizes[0]) // (1024 * 1024)
+
+
+def _pci(library: Any, handle: ctypes.c_void_p) -> str:
+    function = getattr(library, "nvmlDeviceGetPciInfo_v3", None)
+    buffer = ctypes.create_string_buffer(_PCI_BYTES)
+    if function is None or function(handle, buffer) != _SUCCESS:
+        return ""
+    return buffer.raw[_PCI_AT:].split(b"\0")[0].decode("ascii", "replace").lower()
 
 
 def _gpu(library: Any, handle: ctypes.c_void_p) -> SeenGpu:

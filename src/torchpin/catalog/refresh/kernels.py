@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 from packaging.requirements import Requirement
@@ -193,9 +194,9 @@ def _triple(raw: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]
     return tuple(sass), tuple(ptx), tuple(gfx)
 
 
-def torch_specifier(reading: Reading) -> str:
-    """Return the specifier on torch in METADATA: ``""`` not required, ``>=0`` without bounds."""
-    for text in reading.requires:
+def torch_specifier(requires: Iterable[str]) -> str:
+    """Return the specifier on torch of ``Requires-Dist``: ``""`` none, ``>=0`` without bounds."""
+    for text in requires:
         try:
             requirement = Requirement(text)
         except ValueError:  # InvalidRequirement, or more digits than Python reads

@@ -211,7 +211,7 @@ def _with_reading(build: Build, reading: Reading, listing: Listing) -> Build:
     if reading.requires_python:
         build = build._replace(requires_python=build.requires_python or reading.requires_python)
     if build.package != "torch":
-        build = build._replace(requires_torch=torch_specifier(reading))
+        build = build._replace(requires_torch=torch_specifier(reading.requires))
     if not reading.ranged:
         return build
     channel = channel_of(reading, build.platform, build.package)

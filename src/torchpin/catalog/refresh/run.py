@@ -287,7 +287,7 @@ class _Reader:
             reading = self.readings.get(key)
             if reading is None or not reading.sha256:
                 continue
-            specifier = torch_specifier(reading)
+            specifier = torch_specifier(reading.requires)
             if specifier:
                 text = "" if specifier == ">=0" else specifier
                 rows.append([package, version, text, reading.sha256])
