@@ -1,0 +1,1 @@
+"""torchpin and its peers on the same machines and files."""
