@@ -16,6 +16,7 @@ from tests.catalog.refresh_world import small_state
 from torchpin.catalog import store
 from torchpin.catalog.bounded import InspectError
 from torchpin.catalog.http import retry_after
+from torchpin.catalog.location import cache_dir, user_catalog
 from torchpin.catalog.records import read_state, render, write_folder
 from torchpin.catalog.refresh import address
 from torchpin.catalog.refresh.cache import Cache, Stored
@@ -25,7 +26,7 @@ from torchpin.catalog.refresh.merge import merge, newest
 from torchpin.catalog.refresh.pages import PageError, parse, parse_html, parse_json
 from torchpin.catalog.refresh.rebase import rebase
 from torchpin.catalog.refresh.settings import Settings, addresses
-from torchpin.catalog.store import FOLDER, cache_dir, load_catalog, user_catalog
+from torchpin.catalog.store import FOLDER, load_catalog
 from torchpin.catalog.whole import check_whole, digest_of
 from torchpin.errors import CatalogError, UsageError
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 
 from packaging.version import Version
 
 from torchpin.catalog import existence as rules
+from torchpin.catalog.location import user_catalog
 from torchpin.catalog.model import Build, ChannelSpan, Existence, Health, PageRead
 from torchpin.catalog.package import Package
 from torchpin.errors import CatalogError
@@ -257,8 +257,6 @@ class Catalog:
 SHIPPED = "shipped"
 """What ``--catalog`` and ``TORCHPIN_CATALOG`` call the catalog that came with torchpin."""
 VARIABLE = "TORCHPIN_CATALOG"
-CURRENT = "current"
-"""The file that names the folder of the user's catalog in use; a rename replaces it."""
 
 _catalog: Catalog | None = None
 _chosen: dict[tuple[str | None, bool], Catalog] = {}
@@ -348,41 +346,3 @@ def _users() -> Catalog | None:
         "is used; `torchpin catalog refresh` makes it anew",
     )
     return None
-
-
-def cache_dir() -> str:
-    """Return the folder of torchpin's cache; it need not exist."""
-    chosen = os.environ.get("TORCHPIN_CACHE_DIR")
-    if chosen:
-        return chosen
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
-        return os.path.join(local, "torchpin", "Cache")
-    xdg = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(xdg):  # the specification: a relative path is to be ignored
-        return os.path.join(xdg, "torchpin")
-    home = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
-    return os.path.join(os.path.expanduser(home), "torchpin")
-
-
-def catalogs_dir() -> str:
-    """Return the folder that holds the user's catalogs."""
-    return os.path.join(cache_dir(), "catalog")
-
-
-def user_catalog() -> str | None:
-    """Return the folder of the user's catalog; None if no refresh was ever made.
-
-    The folder may be missing or damaged: that is for the reader to find.
-    """
-    pointer = os.path.join(catalogs_dir(), CURRENT)
-    try:
-        os.stat(pointer)
-    except (OSError, ValueError):
-        return None
-    try:
-        with open(pointer, encoding="utf-8") as file:
-            name = file.read(100).strip()
-    except (OSError, ValueError):
-        name = ""
-    return os.path.join(catalogs_dir(), os.path.basename(name) or "no-name")

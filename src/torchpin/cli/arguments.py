@@ -31,6 +31,7 @@ def plain_check(argv: list[str]) -> Arguments | None:
     return Arguments(
         paths=list(argv),
         stdin_filename=None,
+        no_cache=False,
         catalog=None,
         diff=False,
         statistics=False,

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from torchpin.cli.arguments import Arguments, plain_check
-from torchpin.cli.common import exit_code, fleet_of, notes_of, options_of, view_of
-from torchpin.cli.terminal import out, style, tell
+from torchpin.cli.common import exit_code, fleet_of, options_of, view_of
+from torchpin.cli.terminal import note, out, style, tell
 from torchpin.errors import UsageError
 from torchpin.report.model import CheckView
+from torchpin.report.style import clean
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:  # argparse is imported only where there are options
     from torchpin.cli.parser import Parser
+
+
+PROSE = ("text", "grouped")
+"""Formats for people, whose sentences are folded to the terminal."""
 
 
 def parser() -> Parser:
@@ -28,13 +32,18 @@ def parser() -> Parser:
     made = Parser("check", "Say what will not install or will not run on the fleet, and why.")
     add_paths(made, what="check")
     made.add_argument(
-        "--diff", action="store_true", help="print what fix would change instead; writes nothing"
+        "--diff", action="store_true", help="what fix would change, instead; writes nothing"
     )
     made.add_argument(
-        "--statistics", action="store_true", help="print how often each rule fired instead"
+        "--statistics", action="store_true", help="how often each rule fired, instead"
     )
     made.add_argument(
-        "--unsafe-fixes", action="store_true", help="count (and with --diff show) unsafe fixes too"
+        "--unsafe-fixes", action="store_true", help="count, and with --diff show, unsafe fixes too"
+    )
+    made.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="no kept results (also: TORCHPIN_NO_CACHE)",
     )
     add_policy(made)
     add_fleet(made)
@@ -46,21 +55,38 @@ def parser() -> Parser:
 def main(argv: list[str]) -> int:
     """Run ``check`` and return its exit code."""
     args = plain_check(argv) or parser().parse(argv)
-    if args.statistics and args.output_format not in ("text", "concise"):
+    if args.statistics and args.output_format not in (*PROSE, "concise"):
         raise UsageError("--statistics is text; it has no other --output-format")
     if args.diff:
         from torchpin.cli.fix import run
 
         args.prove = args.relock = False
         return run(args)
+    view, notes = found(args)
+    (tell if args.output_format in PROSE else out)(rendered(view, args))
+    if not args.quiet:
+        for text in notes:
+            note(clean(text))
+    return exit_code(view.findings, args)
+
+
+def found(args: Arguments) -> tuple[CheckView, tuple[str, ...]]:
+    """Return what ``check`` finds, and its notes; of folders from the cache where that holds."""
+    from torchpin.cache import cache_for
+
+    cache = cache_for(args)
+    if cache is None:
+        return checked(args)
+    return cache.recall() or cache.kept(lambda: checked(args))
+
+
+def checked(args: Arguments) -> tuple[CheckView, tuple[str, ...]]:
+    """Return what ``check`` finds, and its notes, without a cache."""
     from torchpin import engine
 
     options = options_of(args)
     report = engine.check(options, fleet_of(args, options))
-    view = view_of(report, unsafe_fixes=args.unsafe_fixes)
-    (tell if args.output_format == "text" else out)(rendered(view, args))
-    notes_of(report, quiet=args.quiet)
-    return exit_code(view.findings, args)
+    return view_of(report, unsafe_fixes=args.unsafe_fixes), report.notes
 
 
 def rendered(view: CheckView, args: Arguments) -> str:
@@ -91,10 +117,11 @@ def rendered(view: CheckView, args: Arguments) -> str:
 
         return sarif.render(view, describe_all(all_rules()), __version__)
     paint = style(no_color=args.no_color)
-    if kind == "concise":
-        from torchpin.report import concise
+    if kind in ("concise", "grouped"):
+        from importlib import import_module
 
-        return concise.render(view, paint, closing=not args.quiet)
+        made = import_module(f"torchpin.report.{kind}")
+        return str(made.render(view, paint, closing=not args.quiet))
     from torchpin.report import text
 
     return text.render(view, paint, closing=not args.quiet)

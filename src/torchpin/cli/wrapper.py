@@ -280,7 +280,7 @@ def kept(text: str) -> str:
     import hashlib
     import tempfile
 
-    from torchpin.catalog.store import cache_dir
+    from torchpin.catalog.location import cache_dir
     from torchpin.cli.constraints import write
 
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
