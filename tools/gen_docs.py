@@ -1,6 +1,7 @@
 """Write the generated pages and the hook file, or compare them (``--check``).
 
-Generated: ``docs/reference/cli.md`` (from the parsers), ``docs/reference/rules/`` (from the
+Generated: ``docs/reference/cli.md`` (from the parsers), ``settings.md`` and ``json-fields.md``
+beside it (from the JSON Schemas), ``docs/reference/rules/`` (from the
 docstrings of the rules, and a fixture that is run), ``.pre-commit-hooks.yaml`` (from the file
 pattern of ``documents``), and what the commands print that README.md and the pages of docs/ show:
 
@@ -26,6 +27,7 @@ if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from tools._examples import try_it
+from tools._schemas import fields_page, settings_page
 
 from torchpin.cli.main import COMMANDS, help_text
 from torchpin.documents.discover import FILES_PATTERN
@@ -168,6 +170,8 @@ def pages() -> dict[Path, str]:
     out = {
         ROOT / ".pre-commit-hooks.yaml": hooks(),
         reference / "cli.md": cli_page(),
+        reference / "settings.md": f"{MARK}\n{settings_page()}",
+        reference / "json-fields.md": f"{MARK}\n{fields_page()}",
         reference / "rules" / "index.md": rules_index(rules),
     }
     out.update(
