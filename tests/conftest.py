@@ -17,6 +17,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent))
 for name in ("TORCHPIN_CATALOG", "FORCE_COLOR", "FORCE_HYPERLINK", "GITHUB_ACTIONS", "GITLAB_CI"):
     os.environ.pop(name, None)  # what changes how torchpin looks, in the log of a CI job too
+os.environ["TORCHPIN_NO_CACHE"] = "1"
+"""No test keeps results but those of the cache, which take this away."""
 CACHE = tempfile.mkdtemp(prefix="torchpin-tests-")
 """A cache of its own, empty at the start: no catalog but the shipped one is used."""
 os.environ["TORCHPIN_CACHE_DIR"] = CACHE
