@@ -100,8 +100,8 @@ def fields_page() -> str:
     parts = [
         "# JSON fields",
         "",
-        "Every key of the [JSON reports](json.md), as the schemas in `torchpin/report/schemas/` list",
-        "them. `[]` is each member of an array, NAME each name of a table.",
+        "Every key of the [JSON reports](json.md), as the schemas in `torchpin/report/schemas/`",
+        "list them. `[]` is each member of an array, NAME each name of a table.",
         "",
     ]
     for path in sorted(REPORTS.glob("*.json")):
