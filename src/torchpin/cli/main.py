@@ -20,6 +20,7 @@ COMMANDS = {
     "resolve": "find one set of versions that runs on the whole fleet",
     "init": "write a commented torchpin.toml (and a pre-commit hook)",
     "explain": "explain a rule: torchpin explain TP201",
+    "upgrade": "say what another torch would break: torchpin upgrade --to 2.15",
     "recipe": "install or build torch for a GPU: torchpin recipe --gpu V100",
     "fleet": "show the declared fleet, import one, detect this machine",
     "inspect": "read a wheel or a library: its CUDA, its GPUs, does the fleet run it",
@@ -40,11 +41,7 @@ usage: torchpin COMMAND [OPTIONS] [PATH ...]
 {commands}
 
 Try: torchpin check requirements.txt --gpu V100 --driver 550.54.15 --python 3.11
-or declare the fleet once, in torchpin.toml or pyproject.toml [tool.torchpin]:
-  [fleet.training]
-  gpus = ["Tesla V100", "A100-SXM4-80GB"]
-  driver = "550.54.15"
-  python = "3.11"
+or declare the fleet once, in a file: torchpin init
 
 options of a command: torchpin COMMAND --help     version: torchpin --version
 exit code: 0 clean or fixed · 1 findings · 2 wrong usage · 3 internal failure

@@ -23,10 +23,10 @@ def check(view: CheckView) -> str:
     """Return the report of ``check`` and ``fix``."""
     locator = Locator()
     counts = count(view.findings, unsafe=view.unsafe_fixes)
-    return _dump(
+    return dump(
         {
             "version": VERSION,
-            "catalog": _catalog(view.catalog_date, view.catalog_digest, view.stale),
+            "catalog": catalog_of(view.catalog_date, view.catalog_digest, view.stale),
             "findings": [_finding(finding, locator) for finding in view.findings],
             "summary": {
                 "files": view.files,
@@ -39,7 +39,8 @@ def check(view: CheckView) -> str:
     )
 
 
-def _catalog(date: str, digest: str, stale: bool) -> dict[str, Any]:
+def catalog_of(date: str, digest: str, stale: bool) -> dict[str, Any]:
+    """Return what a report says of the catalog."""
     return {"date": date, "digest": digest, "stale": stale}
 
 
@@ -58,7 +59,7 @@ def show(
     rows = [_selection(selection, verdict, places, locator) for selection, verdict in selections]
     for row, cell in zip(rows, cells or [()] * len(rows), strict=True):
         row["matrix"] = dict(cell)
-    return _dump({"version": VERSION, "catalog": _catalog(*known), "selections": rows})
+    return dump({"version": VERSION, "catalog": catalog_of(*known), "selections": rows})
 
 
 def resolve(outcome: Outcome, known: Known, client: str = "pip") -> str:
@@ -73,11 +74,11 @@ def resolve(outcome: Outcome, known: Known, client: str = "pip") -> str:
         }
         for conflict in outcome.explanation
     ]
-    return _dump(
+    return dump(
         {
             "version": VERSION,
-            "catalog": _catalog(*known),
-            "plans": [_plan(plan, client) for plan in outcome.plans],
+            "catalog": catalog_of(*known),
+            "plans": [plan_of(plan, client) for plan in outcome.plans],
             "unserved": [
                 {
                     "group": unserved.target.group.name,
@@ -95,10 +96,11 @@ def resolve(outcome: Outcome, known: Known, client: str = "pip") -> str:
 
 def catalog_show(rows: list[dict[str, Any]], known: Known) -> str:
     """Return the builds that ``catalog show`` found, rows of ``catalog.show``."""
-    return _dump({"version": VERSION, "catalog": _catalog(*known), "builds": rows})
+    return dump({"version": VERSION, "catalog": catalog_of(*known), "builds": rows})
 
 
-def _dump(value: dict[str, Any]) -> str:
+def dump(value: dict[str, Any]) -> str:
+    """Return an object as every command prints it."""
     import json
 
     # ASCII only: the bytes are the same on every terminal, and file names that are no UTF-8
@@ -119,9 +121,7 @@ def _finding(finding: Finding, locator: Locator) -> dict[str, Any]:
         "group": finding.group,
         "python": finding.python,
         "matrix": [dict(cell) for cell in finding.cells],
-        "because": [
-            _because(ground.text, ground.evidence, ground.source) for ground in finding.because
-        ],
+        "because": [ground(one.text, one.evidence, one.source) for one in finding.because],
         "related": [
             {"path": related.path, "line": related.line, "message": redact(related.message)}
             for related in finding.related
@@ -147,7 +147,8 @@ def _fix(fix: Fix, locator: Locator) -> dict[str, Any]:
     }
 
 
-def _because(text: str, evidence: str, source: str) -> dict[str, str]:
+def ground(text: str, evidence: str, source: str) -> dict[str, str]:
+    """Return a statement with its evidence."""
     return {"text": redact(text), "evidence": evidence, "source": redact(source)}
 
 
@@ -179,10 +180,10 @@ def _selection(
     build = selection.build
     because: list[dict[str, str]] = []
     if verdict is not None:
-        because = [_because(r.text, r.evidence, r.source) for r in verdict.reasons]
+        because = [ground(r.text, r.evidence, r.source) for r in verdict.reasons]
     elif selection.miss is not None:
         miss = selection.miss
-        because = [_because(miss.message, miss.evidence, miss.source)]
+        because = [ground(miss.message, miss.evidence, miss.source)]
     return {
         "path": path,
         "line": line,
@@ -225,7 +226,8 @@ def wheel_tag(selection: Selection) -> str | None:
     return next((tag for tag in tags if tag.startswith("py")), None)
 
 
-def _plan(plan: Plan, client: str) -> dict[str, Any]:
+def plan_of(plan: Plan, client: str) -> dict[str, Any]:
+    """Return a plan with its requirement lines for a client."""
     return {
         "groups": unique(target.group.name for target in plan.targets),
         "python": unique(str(t.python) for t in plan.targets if t.python is not None),
@@ -234,7 +236,7 @@ def _plan(plan: Plan, client: str) -> dict[str, Any]:
         "index_url": plan.index_url,
         "packages": full_versions(plan),
         "requirements": list(requirement_lines(plan, client)),
-        "because": [_because(*ground) for ground in plan.because],
+        "because": [ground(*one) for one in plan.because],
     }
 
 

@@ -8,12 +8,13 @@ from torchpin.catalog.model import Build
 from torchpin.evidence import PROOF
 from torchpin.fleet.model import Gpu, NodeGroup, Target
 from torchpin.judge.model import FAILS, Reason
-from torchpin.judge.verdict import if_there
+from torchpin.judge.verdict import if_there, judge
 from torchpin.named import NamedTuple
 from torchpin.resolve.policy import key_cost
 from torchpin.resolve.space import AT_MOST_PARTLY, PYPI, Space
 
 if TYPE_CHECKING:
+    from torchpin.catalog.drivers import Drivers
     from torchpin.catalog.store import Catalog
 
 
@@ -92,6 +93,26 @@ def block(space: Space, version: str, number: int, key: str | None = None) -> Re
                 return None
             first = first or reasons[0]
     return first
+
+
+def open_channels(
+    version: str, target: Target, catalog: Catalog, drivers: Drivers | None = None
+) -> tuple[str, ...]:
+    """Return the channels that serve a target and may hold a release: it is not known."""
+    platform = target.group.platform
+    found = []
+    for channel in catalog.channels():
+        if channel == "cpu":
+            continue
+        known = catalog.existence(
+            "torch", version, channel=channel, home="channel", platform=platform
+        )
+        if known.exists is False and known.evidence in PROOF:
+            continue
+        builds = catalog.find("torch", channel=channel, home="channel", platform=platform)
+        if builds and judge(if_there(builds[-1]), target, drivers).status != FAILS:
+            found.append(channel)
+    return tuple(found)
 
 
 def last_release(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchpin.catalog.model import Build
 from torchpin.evidence import PROOF
 from torchpin.fleet.model import Target
-from torchpin.judge.model import FAILS, Reason
+from torchpin.judge.model import Reason
 from torchpin.rules.context import Context, Way, because
 from torchpin.rules.hardware import gpu_names
 from torchpin.rules.model import INFO, Because, Finding
@@ -70,12 +70,12 @@ class LastRelease(Rule):
 
     @staticmethod
     def _found(target: Target, context: Context) -> tuple[Build | None, Reason | None]:
-        from torchpin.resolve.horizon import horizon
+        from torchpin.resolve.horizon import horizon, open_channels
 
         seen = horizon(target, context.catalog)
         if seen.last_build is None or seen.last_version == seen.newest_version:
             return None, None
-        if may_go_on(seen.newest_version, target, context):
+        if open_channels(seen.newest_version, target, context.catalog, context.drivers):
             return None, None
         return seen.last_build, seen.blocked_by
 
@@ -91,25 +91,6 @@ def where(blocked: Reason, target: Target) -> str:
     if blocked.gpu is not None:
         return f"on {gpu_names([blocked])}"
     return "here"
-
-
-def may_go_on(newest: str, target: Target, context: Context) -> bool:
-    """True if a channel that serves the target may hold the newest release: it is not known."""
-    from torchpin.judge.verdict import if_there, judge
-
-    catalog, platform = context.catalog, target.group.platform
-    for channel in catalog.channels():
-        if channel == "cpu":
-            continue
-        known = catalog.existence(
-            "torch", newest, channel=channel, home="channel", platform=platform
-        )
-        if known.exists is False and known.evidence in PROOF:
-            continue
-        builds = catalog.find("torch", channel=channel, home="channel", platform=platform)
-        if builds and judge(if_there(builds[-1]), target, context.drivers).status != FAILS:
-            return True
-    return False
 
 
 class ChannelEnding(Rule):

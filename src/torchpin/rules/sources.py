@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import ClassVar
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, ClassVar
 
 from torchpin.documents.base import Document
 from torchpin.evidence import MEASURED
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import ERROR, INFO, WARNING, Because, Finding
 from torchpin.rules.registry import Rule
+
+if TYPE_CHECKING:
+    from torchpin.documents.python_source import Use
 
 SINCE = "2.14"
 """The release from which on all rules of this family hold."""
@@ -23,6 +26,8 @@ class SourceRule(Rule):
     message: ClassVar[str]
     ground: ClassVar[str]
     source: ClassVar[str]
+    remedy: ClassVar[str]
+    """What to write instead."""
 
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
         """Yield nothing: code is no way in."""
@@ -32,16 +37,28 @@ class SourceRule(Rule):
         """Yield the calls of a Python file that the torch in use does not take."""
         if document.kind not in PYTHON:
             return
-        from torchpin.documents.python_source import uses_of
-
-        uses = [use for use in uses_of(document.text) if use.kind == self.kind]
+        uses = self.uses(document)
         if not uses:
             return
         newer = in_use(document, context)
-        if newer is None and not self.asked:
-            return
+        if newer is not None or self.asked:
+            yield from self.told(document, uses, newer)
+
+    def uses(self, document: Document) -> tuple[Use, ...]:
+        """Return the calls of a Python file that the rule is about."""
+        from torchpin.documents.python_source import uses_of
+
+        return tuple(use for use in uses_of(document.text) if use.kind == self.kind)
+
+    def told(
+        self, document: Document, uses: Iterable[Use], newer: tuple[str, bool] | None
+    ) -> Iterator[Finding]:
+        """Yield calls as those of a torch, and of whether every target gets it.
+
+        ``newer`` None: it is not known which torch is in use.
+        """
+        which = f"torch {newer[0]}" if newer else f"torch {SINCE} and newer"
         for use in uses:
-            which = f"torch {newer[0]}" if newer else f"torch {SINCE} and newer"
             severity = self.severity
             if severity == ERROR and not (newer and newer[1]):
                 severity = WARNING
@@ -129,6 +146,7 @@ class SelectiveCheckpointHooks(SourceRule):
         "is in scope'"
     )
     source = "torch/utils/checkpoint.py of the wheels of 2.14.0 and 2.15.0"
+    remedy = "pass respect_saved_tensors_hooks=True or False"
 
 
 class RemovedCholesky(SourceRule):
@@ -153,6 +171,7 @@ class RemovedCholesky(SourceRule):
     message = "{torch} has no torch.cholesky any more: use torch.linalg.cholesky"
     ground = "since 2.14.0 torch.cholesky raises RuntimeError ('is now removed')"
     source = "torch/_linalg_utils.py of the wheels of 2.14.0 and 2.15.0"
+    remedy = "torch.linalg.cholesky"
 
 
 class RemovedQr(SourceRule):
@@ -177,6 +196,7 @@ class RemovedQr(SourceRule):
     message = "{torch} has no torch.qr any more: use torch.linalg.qr"
     ground = "since 2.14.0 torch.qr raises RuntimeError ('is now removed')"
     source = "torch/_linalg_utils.py of the wheels of 2.14.0 and 2.15.0"
+    remedy = "torch.linalg.qr"
 
 
 class RemovedUseCuda(SourceRule):
@@ -204,6 +224,7 @@ class RemovedUseCuda(SourceRule):
     message = "{torch} has no argument use_cuda in its profilers: use activities, or use_device"
     ground = "2.13.0 warns of use_cuda, 2.14.0 does not take it"
     source = "torch/profiler/profiler.py and torch/autograd/profiler.py of the wheels"
+    remedy = 'activities=[…CUDA] (torch.profiler), use_device="cuda" (torch.autograd.profiler)'
 
 
 RULES = (SelectiveCheckpointHooks, RemovedCholesky, RemovedQr, RemovedUseCuda)

@@ -1,0 +1,58 @@
+"""``torchpin upgrade``: what another torch release would break, and what would have to change."""
+
+from __future__ import annotations
+
+from torchpin.cli.common import fleet_of, options_of
+from torchpin.cli.main import CLEAN, FINDINGS
+from torchpin.cli.parser import Parser, add_fleet, add_output, add_paths, add_policy
+from torchpin.cli.terminal import note, out, style, tell
+from torchpin.report.style import clean
+
+
+def parser() -> Parser:
+    """Return the parser of ``upgrade``."""
+    made = Parser(
+        "upgrade",
+        "Say what a torch release would break on each group, in the files and in the Python code, "
+        "what would have to change, and how far each group can go. Nothing is written.",
+        "exit code: 0 safe · 1 something breaks, or it is not known · 2 wrong usage",
+    )
+    made.add_argument(
+        "--to",
+        required=True,
+        metavar="VERSION",
+        help="the release: 2.15.0, 2.15 (its newest patch) or latest",
+    )
+    add_paths(made, what="read")
+    add_policy(made)
+    add_fleet(made)
+    add_output(made, ("text", "markdown", "json"))
+    return made
+
+
+def main(argv: list[str]) -> int:
+    """Run ``upgrade`` and return its exit code."""
+    args = parser().parse(argv)
+    from torchpin.report.upgrade_model import SAFE
+    from torchpin.upgrade import upgrade
+
+    options = options_of(args)
+    found = upgrade(options, fleet_of(args, options), args.to)
+    if args.output_format == "json":
+        from torchpin.catalog.store import load_catalog
+        from torchpin.report import upgrade_json
+
+        catalog = load_catalog()
+        out(upgrade_json.render(found, (catalog.date, catalog.digest, found.stale)))
+    elif args.output_format == "markdown":
+        from torchpin.report import upgrade_markdown
+
+        out(upgrade_markdown.render(found))
+    else:
+        from torchpin.report import upgrade as text
+
+        tell(text.render(found, style(no_color=args.no_color)))
+    for words in found.notes:
+        if not args.quiet:
+            note(clean(words))
+    return CLEAN if found.verdict == SAFE else FINDINGS

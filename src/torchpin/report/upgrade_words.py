@@ -1,0 +1,168 @@
+"""The sentences that the reports of ``upgrade`` share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from torchpin.catalog.model import Build
+from torchpin.evidence import weakest
+from torchpin.fleet.model import Target
+from torchpin.named import NamedTuple
+from torchpin.report import upgrade_model as model
+from torchpin.report.model import plural
+from torchpin.report.upgrade_model import Break, Row, Upgrade
+from torchpin.resolve.upgrade import Reach, Standing
+
+STATUS = {
+    "runs": "runs",
+    "runs-via-ptx": "runs, compiled at start (PTX)",
+    "partly": "runs partly",
+    "fails": "does not run",
+    "unknown": "not known",
+}
+REFRESH = "`torchpin catalog refresh` reads what is published now"
+DECLARE = "write torchpin.toml (`torchpin init`), or use --gpu, --driver and --python"
+
+
+class Folded(NamedTuple):
+    """Targets of one group of which the same is to be said."""
+
+    group: str
+    gpus: tuple[str, ...]
+    pythons: tuple[str, ...]
+    row: Row
+    """The first of them."""
+
+
+def folded(rows: Iterable[Row]) -> tuple[Folded, ...]:
+    """Return rows with the Pythons of a group together, where nothing else differs."""
+    found: dict[object, list[Row]] = {}
+    for row in rows:
+        standing, reach = row.standing, row.reach
+        key = (standing.target.group, standing[1:], row.today, reach[1:] if reach else None)
+        found.setdefault(key, []).append(row)
+    out = []
+    for some in found.values():
+        group = some[0].standing.target.group
+        gpus = tuple(dict.fromkeys(gpu.name for gpu in group.gpus)) or ("CPU",)
+        pythons = [row.standing.target.python for row in some]
+        told = tuple(str(one) for one in pythons if one is not None)
+        out.append(Folded(group.name, gpus, told, some[0]))
+    return tuple(out)
+
+
+def changes(found: Upgrade) -> int:
+    """Return how many places have to change beside the pins of the family."""
+    return len({(one.path, one.line, one.package, one.remedy) for one in found.changes})
+
+
+def verdict(found: Upgrade) -> str:
+    """Return the verdict in a few words."""
+    number = changes(found)
+    after = f"safe after {plural(number, 'change')}" if number else "safe now"
+    moves = sum(len(unit.moves) for unit in found.units)
+    if not number and moves:
+        after += f" ({plural(moves, 'pin')} {'moves' if moves == 1 else 'move'})"
+    if found.limited:
+        after += f", with limits on {', '.join(found.limited)}"
+    if not found.goal.known:
+        return f"not known: it is newer than the catalog; {REFRESH}"
+    if found.verdict == model.BLOCKED:
+        return _blocked(found, after)
+    if found.unknown:
+        return "; ".join(_doubtful(found, after, ()))
+    if not found.declared:
+        told = f"; in the files {after}" if found.asked_for else ""
+        return f"not known for your machines: no fleet is declared{told}"
+    return after
+
+
+def _blocked(found: Upgrade, after: str) -> str:
+    every = [row.standing.target for row in found.rows]
+    bad = [row.standing.target for row in found.rows if row.standing.status == "fails"]
+    pins = [one for one in found.breaks if one.kind == "pin" and one.blocking]
+    names = ", ".join(dict.fromkeys(one.package for one in pins if one.package))
+    if not every:
+        return f"not with {names}"
+    groups = {name for one in pins for name in one.groups}
+    held = [target for target in every if target.group.name in groups and target not in bad]
+    told = [f"not for {target_names(bad, every)}"] if bad else []
+    if held:
+        where = f" on {target_names(held, every)}" if bad or len(held) < len(every) else ""
+        told.append(f"not with {names}{where}")
+    return "; ".join([*told, *_doubtful(found, after, (*bad, *held))])
+
+
+def _doubtful(found: Upgrade, after: str, told: Collection[Target]) -> list[str]:
+    """Say it of the targets that are not told of yet."""
+    every = [row.standing.target for row in found.rows]
+    left = [row.standing for row in found.rows if row.standing.target not in told]
+    unknown = [one for one in left if one.status == "unknown"]
+    nothing = [one.target for one in unknown if any(r.status == "fails" for r in one.reasons)]
+    rest = [one.target for one in left if one.status != "unknown"]
+    open_ = [one.target for one in unknown if one.target not in nothing]
+    words = []
+    if nothing:
+        words.append(f"nothing that is known runs on {target_names(nothing, every)}")
+    if open_:
+        words.append(f"not known for {target_names(open_, every)}")
+    if rest:
+        words.append(f"for {target_names(rest, every)} {after}")
+    return words
+
+
+def evidence_of(build: Build) -> str:
+    """Return how it is known that a build exists and what it was compiled for."""
+    return weakest(build.evidence, build.kernels.evidence if build.kernels else build.evidence)
+
+
+def standing_text(standing: Standing) -> str:
+    """Return what a release is on a target."""
+    word = STATUS[standing.status]
+    build = standing.build
+    return f"{word}: {build.title} [{evidence_of(build)}]" if build is not None else word
+
+
+def reach_text(reach: Reach) -> str:
+    """Return the last safe release of a target."""
+    if reach.last is None:
+        return "no release is proved to run"
+    return f"last safe: {reach.last.title} [{evidence_of(reach.last)}]"
+
+
+def place(one: Break) -> str:
+    """Return where a break is: ``train.py:3``, a group, or ``""``."""
+    if one.path is not None:
+        return f"{one.path}:{one.line}" if one.line is not None else one.path
+    pythons = f" (Python {', '.join(one.pythons)})" if one.pythons else ""
+    return f"{', '.join(one.groups)}{pythons}"
+
+
+def target_names(targets: Iterable[Target], every: Iterable[Target] = ()) -> str:
+    """Return the groups of targets; with ``every``, a group's Pythons where not all are meant."""
+    pythons: dict[str, dict[str, None]] = {}
+    for target in targets:
+        name = target.group.name
+        pythons.setdefault(name, {})[str(target.python)] = None
+    whole: dict[str, set[str]] = {}
+    for target in every:
+        whole.setdefault(target.group.name, set()).add(str(target.python))
+    return ", ".join(
+        name if len(some) >= len(whole.get(name, ())) else f"{name} (Python {' '.join(some)})"
+        for name, some in pythons.items()
+    )
+
+
+def fleet_text(found: Upgrade) -> tuple[str, ...]:
+    """Return how far the whole fleet can go: with a build for each group, and with one set."""
+    if found.last_for_all is None:
+        return ("no release is proved to run on every group",)
+    text = f"torch {found.last_for_all} is the last that runs on every group"
+    plan = found.one_set
+    groups = {row.standing.target.group.name for row in found.rows}
+    if len(groups) < 2 and plan is not None and dict(plan.versions)["torch"] == found.last_for_all:
+        return (text,)
+    if plan is None:
+        return (f"{text}, each with a build of its own; no single set serves all",)
+    builds = dict.fromkeys(build.place for _, name, build in plan.builds if name == "torch")
+    return (text, f"one set for all: torch {' and '.join(builds)}")

@@ -1,0 +1,333 @@
+"""Floor 5: what another torch release would break, and what would have to change for it.
+
+The first three stages are those of ``check``; then the release is put in the place of torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from torchpin.catalog.labels import kind_of_label
+from torchpin.catalog.model import FAMILY, FOLLOWERS, Build
+from torchpin.documents.pins import exact_version
+from torchpin.engine import Options, Reader, Stages, look, old_catalog, stdin_overlay
+from torchpin.errors import UsageError
+from torchpin.evidence import INFERRED, PROOF
+from torchpin.fleet.model import Fleet, Target
+from torchpin.judge.model import UNKNOWN
+from torchpin.report import upgrade_model as model
+from torchpin.report.lines import full_versions
+from torchpin.report.upgrade_model import Diff, Move, Row, Unit, Upgrade
+from torchpin.report.upgrade_words import target_names
+from torchpin.resolve import upgrade as core
+from torchpin.resolve.model import Origin, Plan, Request, Want
+from torchpin.resolve.solve import solve
+from torchpin.resolve.space import Space
+from torchpin.rewrite.request import current_channel, intended_targets
+from torchpin.rewrite.upgrade import ProjectUpgrade, moved, way_fix
+from torchpin.rules.context import Way, because
+from torchpin.rules.model import DISPLAY, ERROR, Because, Finding, Fix
+from torchpin.upgrade_breaks import Breaks, Piece, label, python_floor, with_floor
+from torchpin.upgrade_sources import line_of
+
+if TYPE_CHECKING:
+    from torchpin.catalog.store import Catalog
+    from torchpin.rules.context import Context
+
+
+def upgrade(options: Options, fleet: Fleet | None, asked: str) -> Upgrade:
+    """Return what a torch release would break in files and on a fleet.
+
+    Args:
+        options: what to look at.
+        fleet: the declared fleet; None: hardware is not judged.
+        asked: a version, a series (its newest patch is meant), or ``latest``.
+
+    Raises:
+        UsageError: there is no such path, or never was such a release.
+    """
+    from torchpin.catalog.store import load_catalog
+
+    catalog = load_catalog(isolated=options.isolated)
+    goal = core.goal_of(asked, catalog)
+    if goal is None:
+        raise UsageError(
+            f"--to {asked}: there is no such release of torch",
+            hint="write 2.15, 2.15.0 or latest; `torchpin catalog show torch` lists the releases",
+        )
+    reader = Reader(stdin_overlay(options))
+    stages, notes = look(options, fleet, reader)
+    return Advice(stages, options, goal, reader).answer(notes)
+
+
+class Advice:
+    """Puts the answer for one run together."""
+
+    def __init__(self, stages: Stages, options: Options, goal: core.Goal, reader: Reader) -> None:
+        self.context: Context = stages.context
+        self.stages = stages
+        self.options = options
+        self.goal = goal
+        self.version = goal.version
+        self.reader = reader
+        self.catalog: Catalog = self.context.catalog
+        self.space = Space(self.catalog)
+        self.breaks = Breaks(stages, options, goal.version, self.space, reader)
+        settings = self.context.fleet.settings
+        self.policy = options.policy or settings.policy
+        self.ways = tuple(way for way in self.context.ways if way.has_family)
+
+    def answer(self, notes: Sequence[str]) -> Upgrade:
+        """Return the whole answer."""
+        targets = self.targets()
+        pieces = self.pieces() if self.goal.known else []
+        rows = self.rows(targets) if self.context.declared else ()
+        old = old_catalog(self.catalog, self.options, self.context.fleet.settings)
+        told = [f"{one.path}: {one.message}" for one in self.stages.failures]
+        found = Upgrade(
+            goal=self.goal,
+            verdict="",
+            rows=rows,
+            breaks=self.breaks.found(rows, pieces),
+            units=tuple(self.unit(piece) for piece in pieces),
+            diffs=tuple(self.diffs(pieces)),
+            last_for_all=core.last_for_all(self.space, targets) if rows else None,
+            one_set=self.one_set(pieces, targets) if rows else None,
+            facts=() if self.context.declared else tuple(self.facts()),
+            doubts=tuple(dict.fromkeys(self.doubts(rows, pieces))),
+            declared=self.context.declared,
+            asked_for=bool(self.ways),
+            stale=bool(old),
+            notes=(*notes, *told, *filter(None, (old,))),
+        )
+        return found._replace(verdict=verdict_of(found))
+
+    def targets(self) -> tuple[Target, ...]:
+        """Return the targets that install torch; all of the fleet if nothing asks for it."""
+        found: dict[Target, None] = {}
+        for way in self.ways:
+            found.update(dict.fromkeys(intended_targets(way, self.context)))
+        if not self.context.declared:
+            return tuple(found)
+        whole = self.context.fleet.targets()
+        names = {target.group.name for target in found}
+        if all(way.cpu_only for way in self.ways):
+            whole = tuple(found) or whole
+        return tuple(one for one in whole if not names or one.group.name in names)
+
+    # -- what is planned
+
+    def pieces(self) -> list[Piece]:
+        """Return the ways in with their plans, those of a project together."""
+        found: list[Piece] = []
+        by_root: dict[str, list[Way]] = {}
+        for way in self.ways:
+            root = way.install.root
+            if root.kind in ("requirements", "part"):
+                key = f"{root.path}\0{len(found) + len(by_root)}\0{id(way)}"
+            else:
+                key = root.path
+            by_root.setdefault(key, []).append(way)
+        for ways in by_root.values():
+            found.append(self.piece(tuple(ways)))
+        return found
+
+    def piece(self, ways: tuple[Way, ...]) -> Piece:
+        """Return one piece, planned."""
+        from torchpin.rewrite.fixes import computed
+
+        first, root = ways[0], ways[0].install.root
+        targets = tuple(
+            dict.fromkeys(one for way in ways for one in intended_targets(way, self.context))
+        )
+        if root.project is not None and root.kind not in ("requirements", "part"):
+            floor = python_floor(root, first.install.client, self.breaks)
+            document = with_floor(root, floor) if floor is not None else root
+            maker = ProjectUpgrade(document, ways, self.context, self.policy, self.version)
+            found = maker.planned()
+            if found.outcome.plans or found.outcome.unserved:
+                return Piece(ways, targets, found, maker.written(found))
+        found = moved(first, self.context, self.version, self.policy)
+        if first.install.lock is not None:
+            return Piece(ways, targets, found, Fix(DISPLAY, "make the lock anew by its own tool"))
+        if any(map(computed, ways)):
+            return Piece(ways, targets, found, Fix(DISPLAY, "a version is not known from the file"))
+        return Piece(ways, targets, found, way_fix(first, self.context, found))
+
+    def unit(self, piece: Piece) -> Unit:
+        """Return a piece as reports show it."""
+        fix, outcome = piece.fix, piece.found.outcome
+        moves = tuple(self.moves(piece))
+        advice = ""
+        held = [one.package for one in self.breaks.of_pins((piece,)) if one.package]
+        if held and not (fix is not None and fix.edits):
+            advice = f"not written: {', '.join(held)} asks for another torch"
+        elif fix is not None and not fix.edits:
+            advice = fix.message
+        elif len(outcome.plans) > 1:
+            advice = "no single build serves all groups: one file or extra a group"
+        elif outcome.plans and outcome.unserved:
+            rest = target_names((one.target for one in outcome.unserved), piece.targets)
+            advice = f"{rest} cannot follow: a file of its own for the others"
+        elif piece.found.held:
+            advice = f"without {', '.join(piece.found.held)}"
+        way = piece.ways[0]
+        several = len(piece.ways) == 1 and way.install.name is not None
+        return Unit(
+            piece.root.path,
+            way.install.name if several else None,
+            way.install.client,
+            piece.groups if self.context.declared else (),
+            outcome.plans,
+            moves,
+            advice,
+            fix.command if fix is not None else None,
+        )
+
+    def moves(self, piece: Piece) -> Iterator[Move]:
+        """Yield the declarations that do not let the plans' versions in."""
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        plans = piece.found.outcome.plans
+        for document, one in piece.placed:
+            if one.name not in (*FAMILY, *FOLLOWERS) or one.url is not None:
+                continue
+            wanted = {
+                full_versions(plan)[one.name]: version
+                for plan in plans
+                for name, version in plan.versions
+                if name == one.name
+            }
+            try:
+                accepts = SpecifierSet(one.specifier)
+            except InvalidSpecifier:
+                continue
+            pin = exact_version(one.specifier)
+            new = [
+                full
+                for full, version in wanted.items()
+                if not (pin is not None and pin[0] == version and pin[1] in (None, "", label(full)))
+                and (pin is not None or not accepts.contains(version, prereleases=True))
+            ]
+            if new:
+                yield Move(
+                    one.name,
+                    document.path,
+                    line_of(document, one.span.start),
+                    one.specifier,
+                    tuple(new),
+                )
+
+    def diffs(self, pieces: Iterable[Piece]) -> Iterator[Diff]:
+        """Yield what the edits of all pieces change."""
+        from torchpin.rewrite.fixes import apply_fixes
+
+        made = [
+            Finding(
+                "",
+                "upgrade",
+                ERROR,
+                piece.root,
+                piece.root.path,
+                piece.fix.edits[0].edits[0].span,
+                "",
+                fix=piece.fix,
+            )
+            for piece in pieces
+            if piece.fix is not None and piece.fix.edits
+        ]
+        changed, _ = apply_fixes(made, unsafe=True)
+        whole = {document.path: document for document in self.stages.documents}
+        for document, data in changed:
+            text = data[len(document.bom) :].decode(document.encoding)
+            before = whole.get(document.path, document).text
+            yield Diff(document.path, before, text)
+
+    # -- hardware
+
+    def rows(self, targets: Iterable[Target]) -> tuple[Row, ...]:
+        """Return a row for each target."""
+        today: dict[Target, Build] = {}
+        for way in self.ways:
+            for judged_set in way.sets:
+                one = judged_set.of("torch")
+                if one is not None and one.selection.build is not None:
+                    today.setdefault(judged_set.target, one.selection.build)
+        out = []
+        for target in targets:
+            if self.goal.known:
+                found = core.standing(self.space, self.version, target)
+            else:
+                found = core.Standing(target, UNKNOWN, None, ())
+            out.append(Row(found, today.get(target), core.reach(self.space, target)))
+        return tuple(out)
+
+    def one_set(self, pieces: Iterable[Piece], targets: tuple[Target, ...]) -> Plan | None:
+        """Return the newest set of the family that serves all targets together."""
+        names = {one.declaration.name for piece in pieces for one in piece.placed}
+        wants = [Want(n, "", Origin("<fleet>", 0, n)) for n in FAMILY if n == "torch" or n in names]
+        outcome = solve(Request(tuple(wants), targets, "newest"), self.catalog)
+        return outcome.plans[0] if len(outcome.plans) == 1 and not outcome.unserved else None
+
+    # -- what is not known, and what is
+
+    def doubts(self, rows: Iterable[Row], pieces: Iterable[Piece]) -> Iterator[Because]:
+        """Yield what is not known."""
+        if not self.goal.known:
+            yield Because(
+                f"torch {self.version} is not in the catalog of {self.catalog.date}",
+                INFERRED,
+                f"the newest that it knows is {self.catalog.newest('torch')}",
+            )
+        for row in rows:
+            for reason in row.standing.reasons:
+                if reason.status == UNKNOWN:
+                    yield because(reason)
+        if self.context.declared:
+            return
+        for piece in pieces:
+            channel = current_channel(piece.ways[0])
+            if channel is None or kind_of_label(channel) is None:
+                continue
+            known = self.catalog.existence("torch", self.version, channel=channel, home="channel")
+            if known.exists is None or (known.exists and known.evidence not in PROOF):
+                text = f"whether {channel} holds torch {self.version} is not proved"
+                yield Because(text, INFERRED, known.source)
+
+    def facts(self) -> Iterator[Because]:
+        """Yield what each build of the release asks of a Linux machine."""
+        floors = self.context.drivers
+        for build in self.catalog.find("torch", version=self.version, platform="linux-x86_64"):
+            if build.evidence not in PROOF:
+                continue
+            parts = []
+            if build.cuda is not None:
+                floor = floors.family_floor(build.cuda, build.platform)
+                if floor is not None:
+                    parts.append(f"driver {floor.value} or newer")
+            if build.kernels is not None:
+                names = [f"sm_{one}" for one in build.kernels.sass] or list(build.kernels.gfx)
+                parts.append(f"GPUs {' '.join(names)}")
+            if build.pythons:
+                parts.append(f"Python {' '.join(build.pythons)}")
+            if build.glibc:
+                parts.append(f"glibc {build.glibc}")
+            lists = build.kernels
+            evidence = lists.evidence if lists is not None else build.evidence
+            yield Because(f"{build.place}: {', '.join(parts)}", evidence, build.source)
+
+
+def verdict_of(found: Upgrade) -> str:
+    """Return the word of the verdict."""
+    if not found.goal.known:
+        return model.NOT_KNOWN
+    if found.blocked or any(one.blocking for one in found.breaks):
+        return model.BLOCKED
+    if found.unknown:
+        return model.NOT_KNOWN
+    if found.changes:
+        return model.CHANGES
+    if not found.declared:
+        return model.NOT_KNOWN
+    return model.LIMITED if found.limited else model.SAFE
