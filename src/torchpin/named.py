@@ -9,9 +9,9 @@ fields, defaults, ``_replace``, ``_asdict``, ``_make``, pickles, ``match``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # typing itself is long to import
 if TYPE_CHECKING:
+    from typing import Any
     from typing import NamedTuple as NamedTuple
 else:
     from types import FunctionType

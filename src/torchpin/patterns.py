@@ -5,12 +5,12 @@ A check imports a hundred of them and uses some forty: compiling all would take 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 __all__ = ["regex"]
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from re import compile as regex
+    from typing import Any
 else:
     import re
 

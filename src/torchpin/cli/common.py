@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from torchpin.cli.arguments import Arguments
 from torchpin.cli.main import CLEAN, FINDINGS
@@ -15,6 +14,7 @@ from torchpin.report.model import CheckView, ordered
 from torchpin.report.style import clean
 from torchpin.rules.model import SEVERITIES, Finding
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:  # --help and usage errors need no engine
     from torchpin.engine import Options, Report
 
