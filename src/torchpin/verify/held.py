@@ -56,11 +56,13 @@ def read_held(package: Package) -> Held:
             if library.layout is not None:
                 libraries[name] = _counts(library)
     proof = f"the installed files of {package.name} {package.full_version}"
-    lists = None if stated is None else (stated.sass, stated.ptx, stated.gfx)
-    main, beside = kernel_lists(package.name, lists, libraries, proof, MEASURED)
-    if lists is not None and any(lists):
-        shown.append(_shown("torch", lists[0] or lists[2], lists[1]))
-    shown += [_shown(name, sass, ptx) for name, (_, sass, ptx) in libraries.items() if sass or ptx]
+    torchs = None if stated is None else (stated.sass, stated.ptx, stated.gfx)
+    main, beside = kernel_lists(package.name, torchs, libraries, proof, MEASURED)
+    if package.name == "torch" and main is not None:
+        shown.append(_shown("torch", main.sass or main.gfx, main.ptx))
+        shown += [_shown(name, lists.sass, lists.ptx) for name, lists in beside]
+    elif main is not None:
+        shown.append(_shown(package.name, main.sass, main.ptx))
     if package.name == "torch":
         shown += _nvidias(package, budget, problems)
     return Held(package.name, main, beside, tuple(shown), tuple(problems))

@@ -1,0 +1,118 @@
+"""``torchpin verify``: does the torch that is installed run on this machine?"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from torchpin.cli.arguments import Arguments
+from torchpin.cli.main import CLEAN, FINDINGS
+from torchpin.cli.parser import Parser, add_catalog, add_output
+from torchpin.cli.terminal import note, out, style
+from torchpin.errors import UsageError
+from torchpin.fleet.model import Fleet
+from torchpin.report.style import clean
+
+_LONGEST = 1e6
+
+
+def parser() -> Parser:
+    """Return the parser of ``verify``."""
+    made = Parser(
+        "verify",
+        "Try the torch that is installed on this machine: on each GPU (without one, on the CPU) a "
+        "child process does real work; compare with the profile and with what was predicted.",
+        "exit code: 0 all ran and the profile holds · 1 something failed, or differs from the\n"
+        "profile · 2 wrong usage",
+    )
+    made.add_argument(
+        "--python",
+        default=sys.executable,
+        metavar="PATH",
+        help="the Python whose torch is tried (default: the one that runs torchpin)",
+    )
+    made.add_argument(
+        "--gpu",
+        action="append",
+        default=[],
+        metavar="INDEX",
+        help="only this GPU, as nvidia-smi counts (repeat for more)",
+    )
+    made.add_argument(
+        "--timeout",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="the longest that one piece of work may take (default: 300)",
+    )
+    fleet = made.add_argument_group("fleet")
+    fleet.add_argument(
+        "--group",
+        metavar="NAME",
+        help="the node group of this machine (default: the one with its GPUs)",
+    )
+    fleet.add_argument(
+        "--config", metavar="FILE", help="the fleet profile (default: the nearest torchpin.toml)"
+    )
+    fleet.add_argument(
+        "--isolated",
+        action="store_true",
+        help="look for no profile and for no catalog of yours: the shipped one is used",
+    )
+    add_catalog(made)
+    add_output(made, ("text", "jsonl"))
+    return made
+
+
+def main(argv: list[str]) -> int:
+    """Run ``verify`` and return its exit code.
+
+    Raises:
+        UsageError: the Python does not start, there is no such GPU or group.
+        ConfigError: the profile is wrong.
+    """
+    args = parser().parse(argv)
+    return run_here(args)
+
+
+def run_here(args: Arguments) -> int:
+    """Try this machine."""
+    if not 0 < args.timeout < _LONGEST:
+        raise UsageError("--timeout takes seconds above 0")
+    fleet = _fleet(args.config, isolated=args.isolated)
+    from torchpin.catalog.store import load_catalog
+    from torchpin.report.verify import TextReport
+    from torchpin.verify.lines import to_line
+    from torchpin.verify.model import OK, Summary
+    from torchpin.verify.session import Asked, verify
+
+    catalog = load_catalog()
+    if not args.quiet:
+        for words in catalog.notes:
+            note(clean(words))
+    report = TextReport(style(no_color=args.no_color))
+    asked = Asked(args.python, _numbers(args.gpu), args.group, args.timeout)
+    fine = False
+    for record in verify(asked, fleet, catalog, os.environ):
+        out(to_line(record) + "\n" if args.output_format == "jsonl" else report.add(record))
+        sys.stdout.flush()
+        if isinstance(record, Summary):
+            fine = record.status == OK
+    return CLEAN if fine else FINDINGS
+
+
+def _numbers(values: list[str]) -> tuple[int, ...]:
+    words = [word.strip() for value in values for word in value.split(",") if word.strip()]
+    for word in words:
+        if not (word.isascii() and word.isdecimal()) or len(word) > 4:
+            raise UsageError(
+                f"--gpu {word}: not a number", hint="write the number that nvidia-smi shows: 0"
+            )
+    return tuple(dict.fromkeys(map(int, words)))
+
+
+def _fleet(config: str | None, *, isolated: bool) -> Fleet | None:
+    from torchpin.fleet.profile import find_profile, load_profile
+
+    path = config or (None if isolated else find_profile(os.getcwd()))
+    return load_profile(path) if path is not None else None
