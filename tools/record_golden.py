@@ -62,7 +62,7 @@ def answer(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
         shutil.copytree(folder / "input", work)
         report = findings(work, arguments)
         fixes = {
-            (one["fix"]["safety"], one["fix"]["message"])
+            (one["fix"]["safety"], one["fix"]["message"], one["fix"]["command"])
             for one in report
             if one["fix"] is not None
         }
@@ -75,7 +75,10 @@ def answer(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
         before = files_of(folder / "input")
         expected: dict[str, Any] = {
             "findings": sorted(line_of(one) for one in report),
-            "fixes": sorted(f"{safety}: {message}" for safety, message in fixes),
+            "fixes": sorted(
+                f"{safety}: {message}" + (f"; then run: {command}" if command else "")
+                for safety, message, command in fixes
+            ),
             "safe_fix_changes": sorted(name for name in before if after_safe[name] != before[name]),
             "findings_after": sorted(line_of(one) for one in findings(work, arguments)),
             "installs": installs(work, arguments),

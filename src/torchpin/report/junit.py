@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from torchpin.patterns import regex
 from torchpin.report.gitlab import path_of
-from torchpin.report.model import CheckView, Locator, count, in_matrix
+from torchpin.report.model import CheckView, Locator, count, fix_text, in_matrix
 from torchpin.report.style import clean
 from torchpin.rules.model import INFO, Finding
 
@@ -59,7 +59,7 @@ def _case(path: str, finding: Finding, locator: Locator) -> list[str]:
     body = [clean(finding.message + in_matrix(finding))]
     body += [f"because: {clean(one.text)} [{one.evidence}]" for one in finding.because]
     if finding.fix is not None:
-        body.append(f"fix ({finding.fix.safety}): {clean(finding.fix.message)}")
+        body.append(f"fix ({finding.fix.safety}): {clean(fix_text(finding.fix))}")
     text = _xml("\n".join(body))
     if finding.severity == INFO:
         inner = f"      <system-out>{text}</system-out>"

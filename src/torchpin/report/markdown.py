@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchpin.patterns import regex
 from torchpin.report.gitlab import path_of
-from torchpin.report.model import CheckView, Locator, count, in_matrix, plural
+from torchpin.report.model import CheckView, Locator, count, fix_text, in_matrix, plural
 from torchpin.report.style import clean
 from torchpin.rules.model import DISPLAY, Finding
 
@@ -65,7 +65,7 @@ def _finding(finding: Finding, locator: Locator) -> list[str]:
     lines += [f"  - {_text(one.text)} ({one.evidence})" for one in finding.because]
     if finding.fix is not None:
         safety = "to do by hand" if finding.fix.safety == DISPLAY else f"{finding.fix.safety} fix"
-        lines.append(f"  - {safety}: {_text(finding.fix.message)}")
+        lines.append(f"  - {safety}: {_text(fix_text(finding.fix))}")
     if len(lines) == 3:
         return [head, ""]
     return [*lines, "", "  </details>", ""]

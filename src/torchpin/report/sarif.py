@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from torchpin.report.model import CheckView, Locator, has_edits, in_matrix
+from torchpin.report.model import CheckView, Locator, fix_text, has_edits, in_matrix
 from torchpin.report.rule_docs import RuleText
 from torchpin.report.style import redact
 from torchpin.rules.model import Finding
@@ -74,7 +74,7 @@ def _result(finding: Finding, index: int, locator: Locator) -> dict[str, Any]:
     text = [redact(finding.message + in_matrix(finding))]
     text += [f"because: {redact(ground.text)} [{ground.evidence}]" for ground in finding.because]
     if finding.fix is not None:
-        text.append(f"fix ({finding.fix.safety}): {redact(finding.fix.message)}")
+        text.append(f"fix ({finding.fix.safety}): {redact(fix_text(finding.fix))}")
     place = locator.finding(finding)
     out: dict[str, Any] = {
         "ruleId": finding.code,

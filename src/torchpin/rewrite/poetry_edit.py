@@ -41,9 +41,37 @@ def route(document: Document, plan: Plan, names: list[str]) -> str:
     name = ensure_source(toml, document, plan.channel)
     systems = {target.group.platform.split("-")[0] for target in plan.targets}
     marker = LINUX if "macos" in systems and kind_of_label(plan.channel) != "cpu" else ""
+    used = sources_used(toml.data)
     for package in names:
         set_source(toml, document, package, name, marker)
+    drop_idle(toml, used - sources_used(toml.data))
     return toml.text
+
+
+def sources_used(data: object) -> frozenset[str]:
+    """Return the names of the sources that dependencies of a Poetry project name."""
+    found: set[str] = set()
+    if isinstance(data, dict):
+        for key, value in data.items():
+            if key == "source" and isinstance(value, str):
+                found.add(value)
+            else:
+                found |= sources_used(value)
+    for one in data if isinstance(data, list) else ():
+        found |= sources_used(one)
+    return frozenset(found)
+
+
+def drop_idle(toml: TomlText, idle: frozenset[str]) -> None:
+    """Take out the explicit sources that nothing names any more, where their layout allows it."""
+    listed = toml.data.get("tool", {}).get("poetry", {}).get("source")
+    for number, one in reversed(list(enumerate(listed if isinstance(listed, list) else ()))):
+        if one.get("name") not in idle or one.get("priority") != "explicit":
+            continue
+        try:
+            toml.remove_table((*POETRY, "source"), number)
+        except ShapeError:
+            continue  # it does no harm
 
 
 def move_pins(toml: TomlText, document: Document, plan: Plan) -> None:

@@ -100,8 +100,7 @@ class ProjectFix(ProjectPlans):
         """Return what is to do where the manifest is right."""
         if self.tidy is not None or self.command is None:
             return self.tidy
-        text = f"the manifest is right; the lock is not: {self.command}"
-        return Fix(DISPLAY, text, (), self.command)
+        return Fix(DISPLAY, "the manifest is right; the lock is not", (), self.command)
 
     def breaks(self, unfit: frozenset[str]) -> bool:
         """True if a package works today of which no version fits the plan."""

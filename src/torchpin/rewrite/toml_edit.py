@@ -141,6 +141,38 @@ class TomlText:
             self.text, self.spans, self.data = before
             raise
 
+    def remove_table(self, path: tuple[str, ...], number: int) -> None:
+        """Take one table out of an array of tables, with the blank line behind it.
+
+        Raises:
+            ShapeError: there is no such table, tables of its own or comments stand in it.
+        """
+        headers = [one for one in self.spans.headers if one.path == path and one.array]
+        if not 0 <= number < len(headers):
+            raise ShapeError(f"{'.'.join(path)} holds no such table")
+        header = headers[number]
+        start = self.text.rfind("\n", 0, header.span.start) + 1
+        end = max(header.body_end, header.span.end)
+        if any(start <= one.start < end for one in self.spans.comments):
+            raise ShapeError(f"{'.'.join(path)} holds comments")
+        blank = re.compile(r"(?:[ \t]*(?:\r\n|\n|\r))*").match(self.text, end)
+        end = blank.end() if blank is not None else end
+        if end == len(self.text):  # the last one: its blank line stands before it
+            start = len(self.text[:start].rstrip()) + len(self.newline)
+        before = self.text, self.spans, self.data
+        items: Any = self.data
+        for step in path:
+            items = items.get(step) if isinstance(items, dict) else None
+        left = [one for at, one in enumerate(items or ()) if at != number]
+        expected = with_value(self.data, path, left) if left else without_value(self.data, path)
+        try:
+            self.apply([Edit(Span(start, end), "")])
+            if without_empty(self.data) != without_empty(expected):
+                raise ShapeError("the edit would change more than it says")
+        except ShapeError:
+            self.text, self.spans, self.data = before
+            raise
+
     def append_table(self, entries: Mapping[str, str], path: tuple[str, ...]) -> None:
         """Append ``[[path]]`` with keys and values (TOML text) to an array of tables.
 
@@ -361,6 +393,16 @@ def without_value(data: Any, path: Sequence[str]) -> Any:
     if not rest:
         return {key: value for key, value in data.items() if key != step}
     return {**data, step: without_value(data[step], rest)}
+
+
+def without_empty(value: dict[str, Any]) -> dict[str, Any]:
+    """Return the value without empty tables: a table may come into being, or go, with a key."""
+    found: dict[str, Any] = {}
+    for key, item in value.items():
+        kept = without_empty(item) if isinstance(item, dict) else item
+        if kept != {}:
+            found[key] = kept
+    return found
 
 
 def quoted(key: str) -> str:

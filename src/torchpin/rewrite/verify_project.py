@@ -9,6 +9,7 @@ from torchpin.documents.base import Document, Edit, apply_edits
 from torchpin.documents.pyproject import read_pyproject
 from torchpin.documents.toml_view import read_toml
 from torchpin.errors import RewriteError
+from torchpin.rewrite.toml_edit import without_empty
 
 TOUCHED = (
     ("dependencies",),
@@ -98,16 +99,6 @@ def rest_of(text: str) -> dict[str, Any]:
         if isinstance(table, dict):
             table.pop(path[-1], None)
     return without_empty(value)
-
-
-def without_empty(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the value without empty tables: a table may come into being for a new key."""
-    found: dict[str, Any] = {}
-    for key, item in value.items():
-        kept = without_empty(item) if isinstance(item, dict) else item
-        if kept != {}:
-            found[key] = kept
-    return found
 
 
 def parsed(text: str) -> dict[str, Any]:
