@@ -105,7 +105,7 @@ def project_files(document: Document, load: Load) -> tuple[Document, Document | 
     if root.kind != "pyproject":
         return root, root if root.lock is not None else None
     lock: Document | None = None
-    above = workspace_root(root.path, {}) if seen.exists(root.path) else None
+    above = workspace_root(root.path, {root.path: root}) if seen.exists(root.path) else None
     for path in (root.path, *((above,) if above else ())):
         for place in locks_beside(path):
             if lock is None and not os.path.basename(place).startswith("pylock"):
@@ -180,12 +180,12 @@ def workspace_of(root: Document, load: Load) -> tuple[tuple[Document, ...], Docu
     """
     from torchpin.documents.loader import siblings_of, workspace_root
 
-    above = workspace_root(root.path, {}) if seen.exists(root.path) else None
+    above = workspace_root(root.path, {root.path: root}) if seen.exists(root.path) else None
     if above is None:
-        return tuple(load(path) for path in siblings_of(root.path, {})), root
+        return tuple(load(path) for path in siblings_of(root.path, {root.path: root})), root
     own = os.path.realpath(root.path)
     lead = load(above)
-    others = [path for path in siblings_of(above, {}) if os.path.realpath(path) != own]
+    others = [path for path in siblings_of(above, {above: lead}) if os.path.realpath(path) != own]
     return (lead, *(load(path) for path in others)), lead
 
 

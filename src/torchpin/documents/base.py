@@ -7,10 +7,10 @@ All offsets count characters of ``Document.text`` (decoded, without BOM). Values
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING
 
 from torchpin.named import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpin.documents.conda import Conda
     from torchpin.documents.parts import Part
@@ -180,11 +180,12 @@ def line_starts(text: str) -> list[int]:
     """
     global _latest
     if _latest[0] is not text:
-        _latest = (text, _line_starts(text))
+        _latest = (text, starts_of(text))
     return _latest[1]
 
 
-def _line_starts(text: str) -> list[int]:
+def starts_of(text: str) -> list[int]:
+    """Return the offset of each line start, as ``line_starts`` does, in a list of the caller's."""
     starts = [0]
     lf, cr = text.find("\n"), text.find("\r")
     while lf >= 0 or cr >= 0:
