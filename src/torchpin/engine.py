@@ -166,9 +166,10 @@ def sources_of(
     if not settings.sources:
         return []
     from torchpin.documents.discover import python_files
+    from torchpin.seen import is_folder
 
     base = os.path.dirname(profile) if profile is not None else ""
-    folders = {os.path.realpath(one): one for one in asked if os.path.isdir(one)}
+    folders = {os.path.realpath(one): one for one in asked if is_folder(one)}
     have = {os.path.realpath(path) for path in known}
     named: list[str] = []
     for path in python_files(

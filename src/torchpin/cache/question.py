@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 FORMAT = 1
 """The form of the entries."""
 _SHOWN = frozenset(
-    ("exit_zero", "no_cache", "no_color", "output_format", "quiet", "severity", "statistics")
+    (
+        *("baseline", "changed_since", "evidence", "no_baseline"),
+        *("exit_zero", "no_cache", "no_color", "output_format", "quiet", "severity", "statistics"),
+    )
 )
 """Arguments that decide how findings are shown, not which there are."""
 _ENVIRONMENT = (
