@@ -14,6 +14,10 @@ def run() -> None:
     and freeing every object at the end another; both are saved (mypy leaves in the same way).
     """
     gc.set_threshold(100_000, 50, 100)
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may follow on the line
+        from torchpin.cli.complete import answer
+
+        answer()
     from torchpin.cli.main import guarded
 
     code = guarded(sys.argv[1:])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 from importlib import import_module
 
 import pytest
 
+from torchpin.cli.examples import EXAMPLES
 from torchpin.cli.main import COMMANDS, guarded
 
 
@@ -43,5 +46,28 @@ def test_a_help_names_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None
     for command in ("catalog show", "catalog refresh", "catalog verify", "catalog diff", "inspect"):
         with pytest.raises(SystemExit):
             guarded([*command.split(), "--help"])
-        said = capsys.readouterr().out.partition("exit code: ")[2]
+        said = " ".join(capsys.readouterr().out.partition("exit code: ")[2].split())
         assert all(f"{code} " in said for code in (0, 1, 2)), command
+
+
+@pytest.mark.parametrize("command", commands())
+def test_a_help_is_read_at_a_glance(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with contextlib.suppress(SystemExit):
+        guarded([*command.split(), "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 56
+    if "options:" in lines:
+        told = [line for line in lines if line.startswith("example: ")]
+        assert told, "give it an example, in cli/examples.py"
+        assert lines[0].count("[") <= 3, "all options in the usage are read by nobody"
+
+
+@pytest.mark.parametrize(("command", "line"), EXAMPLES.items(), ids=list(EXAMPLES))
+def test_an_example_is_accepted(command: str, line: str) -> None:
+    program, *words = shlex.split(line.rpartition("| ")[2].removeprefix('eval "$(').rstrip(')"'))
+    assert program == "torchpin" and " ".join(words).startswith(command)
+    parser = import_module(f"torchpin.cli.{command.replace(' ', '_')}").parser()
+    parser.parse(words[len(command.split()) :])

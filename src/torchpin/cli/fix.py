@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchpin.cli.arguments import Arguments
-from torchpin.cli.check import rendered
+from torchpin.cli.check import PROSE, rendered
 from torchpin.cli.common import exit_code, fleet_of, notes_of, options_of, view_of
 from torchpin.cli.parser import (
     Parser,
@@ -42,24 +42,23 @@ def parser() -> Parser:
     made.add_argument(
         "--unsafe-fixes",
         action="store_true",
-        help="also fixes that move the torch version, put a GPU build in the place of\n"
-        "a CPU build, or rest on a guess",
+        help="also fixes that move torch's version, put a GPU build\n"
+        "in the place of a CPU build, or rest on a guess",
     )
     made.add_argument(
         "--prove",
         action="store_true",
-        help="before writing, let the real pip or uv resolve each changed file for each\n"
-        "target, and uv, Poetry or PDM lock each mended project, in a copy\n"
-        "(needs the network)",
+        help="let pip or uv resolve, or uv, Poetry or PDM lock, what\n"
+        "is mended, in a copy, before it is written (network)",
     )
     made.add_argument(
         "--relock",
         action="store_true",
-        help="let uv, Poetry, PDM or pipenv make the locks of mended projects anew; if that\n"
-        "fails, nothing is changed (needs the network)",
+        help="let uv, Poetry, PDM or pipenv make locks anew; if that\n"
+        "fails, nothing is changed (network)",
     )
     made.add_argument(
-        "--statistics", action="store_true", help="print how often each rule still fires instead"
+        "--statistics", action="store_true", help="how often each rule still fires, instead"
     )
     add_policy(made)
     add_fleet(made)
@@ -78,7 +77,7 @@ def run(args: Arguments) -> int:
     from torchpin import engine
 
     options = options_of(args)
-    if args.diff and args.output_format not in ("text", "concise"):
+    if args.diff and args.output_format not in (*PROSE, "concise"):
         raise UsageError("--diff is a patch; it has no other --output-format")
     if args.relock and (args.diff or options.stdin is not None):
         raise UsageError("--relock runs the owner of the lock: not with --diff or -")
@@ -93,7 +92,7 @@ def run(args: Arguments) -> int:
     if options.stdin is not None:
         _print_fixed(result, options)
         report = rendered(view_of(result.report_after, unsafe_fixes=args.unsafe_fixes), args)
-        sys.stderr.write(folded(report, sys.stderr) if args.output_format == "text" else report)
+        sys.stderr.write(folded(report, sys.stderr) if args.output_format in PROSE else report)
     else:
         from torchpin.rewrite.apply import write_all
 
@@ -174,8 +173,8 @@ def decoded(document: Document, data: bytes) -> str:
 
 def _report(result: FixResult, args: Arguments) -> None:
     after = view_of(result.report_after, unsafe_fixes=args.unsafe_fixes)
-    (tell if args.output_format == "text" else out)(rendered(after, args))
-    if args.quiet or args.output_format not in ("text", "concise"):
+    (tell if args.output_format in PROSE else out)(rendered(after, args))
+    if args.quiet or args.output_format not in (*PROSE, "concise"):
         return
     if not result.changes:
         out("Nothing to change.\n")

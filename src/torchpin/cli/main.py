@@ -29,10 +29,14 @@ COMMANDS = {
     "index": "a package index of what runs on the fleet: torchpin index build DIR",
     "pip": "run pip, held to what runs on a group: torchpin pip -- install torch",
     "uv": "run uv, held to what runs on a group: torchpin uv -- pip install torch",
+    "completion": "complete commands, GPU names and rules in the shell",
 }
 """Command → one line; ``cli/<command>.py`` holds it."""
-_STEERING = ("constraints", "index", "pip", "uv")
-"""They share a line of the help."""
+_TOGETHER = (
+    (("constraints", "index", "pip", "uv"), "hold installers to what runs on the fleet"),
+    (("server", "completion"), "for editors (LSP) and shells"),
+)
+"""Commands that share a line of the help."""
 
 _HELP = """\
 torchpin: will the PyTorch that these files install run on this fleet?
@@ -74,9 +78,10 @@ def main(argv: list[str]) -> int:
 
 def help_text() -> str:
     """Return the help of torchpin itself; it fits a screen of 24 lines."""
-    rows = [f"  {name:<9}{text}" for name, text in COMMANDS.items() if name not in _STEERING]
-    steering = ", ".join(name for name in _STEERING if name in COMMANDS)
-    rows.append(f"  {steering}: hold installers to what runs on the fleet")
+    together = {name for names, _ in _TOGETHER for name in names}
+    rows = [f"  {name:<9}{text}" for name, text in COMMANDS.items() if name not in together]
+    for names, text in _TOGETHER:
+        rows.append(f"  {', '.join(name for name in names if name in COMMANDS)}: {text}")
     return _HELP.format(commands="\n".join(rows))
 
 

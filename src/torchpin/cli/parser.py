@@ -13,7 +13,7 @@ from torchpin.catalog.model import PLATFORMS
 from torchpin.cli.arguments import Arguments
 from torchpin.errors import UsageError
 
-FORMATS = ("text", "concise", "json", "github", "sarif", "gitlab", "junit", "markdown")
+FORMATS = ("text", "grouped", "concise", "json", "github", "sarif", "gitlab", "junit", "markdown")
 
 
 class Parser(argparse.ArgumentParser):
@@ -27,6 +27,26 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             formatter_class=_formatter,
         )
+
+    def format_help(self) -> str:
+        """Return the help: a short usage, the options in groups, an example at the end."""
+        if self.usage is None:
+            self.usage = self._short_usage()
+        if self.epilog is None or "example: " not in self.epilog:
+            from torchpin.cli.examples import EXAMPLES
+
+            example = EXAMPLES.get(self.prog.removeprefix("torchpin "), "")
+            parts = (self.epilog, f"example: {example}" if example else "")
+            self.epilog = "\n\n".join(part for part in parts if part) or None
+        return super().format_help()
+
+    def _short_usage(self) -> str:
+        """Return the usage with ``[OPTIONS]`` in the place of all options that may be left out."""
+        shown = [one for one in self._actions if one.required or not one.option_strings]
+        formatter = self._get_formatter()
+        formatter.add_usage(None, shown, [], "")
+        words = formatter.format_help().split()[len(self.prog.split()) :]
+        return " ".join((self.prog, "[OPTIONS]", *words)).replace("%", "%%")
 
     def parse(self, argv: list[str]) -> Arguments:
         """Return the arguments of ``argv``.
@@ -106,7 +126,7 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
             width = os.get_terminal_size(1).columns or 80
         except OSError:  # not a terminal
             width = 80
-    return _Help(prog, width=width - 2)
+    return _Help(prog, max_help_position=26, width=width)
 
 
 def _head(action: argparse.Action) -> str:
@@ -127,8 +147,8 @@ def add_catalog(parser: Parser) -> None:
     parser.add_argument(
         "--catalog",
         metavar="DIR",
-        help="the catalog to use: a folder that `catalog refresh --output` wrote, or `shipped`\n"
-        "(default: TORCHPIN_CATALOG, else what you refreshed, else the shipped one)",
+        help="its folder, or `shipped` (default: TORCHPIN_CATALOG,\n"
+        "else what you refreshed, else the shipped one)",
     )
 
 
@@ -138,12 +158,12 @@ def add_paths(parser: Parser, *, what: str) -> None:
         "paths",
         nargs="*",
         metavar="PATH",
-        help=f"files and folders to {what} (default: this folder); - reads standard input",
+        help=f"files and folders to {what} (default: here); - stdin",
     )
     parser.add_argument(
         "--stdin-filename",
         metavar="NAME",
-        help="the name that standard input goes by (default: requirements.txt)",
+        help="what stdin is called (default: requirements.txt)",
     )
     add_catalog(parser)
 
@@ -152,19 +172,15 @@ def add_fleet(parser: Parser) -> None:
     """Add the options that declare the fleet or say where it is declared."""
     group = parser.add_argument_group("fleet")
     group.add_argument(
-        "--config", metavar="FILE", help="the fleet profile (default: the nearest torchpin.toml)"
+        "--config", metavar="FILE", help="the profile (default: the nearest torchpin.toml)"
     )
-    group.add_argument(
-        "--isolated",
-        action="store_true",
-        help="look for no profile and for no catalog of yours: the shipped one is used",
-    )
+    group.add_argument("--isolated", action="store_true", help="no profile and no catalog of yours")
     group.add_argument(
         "--gpu",
         action="append",
         default=[],
         metavar="NAME",
-        help="a GPU of a fleet of one group: V100, sm_70, gfx942, p3.2xlarge (repeat for more)",
+        help="V100, sm_70, gfx942, p3.2xlarge, none; may be repeated",
     )
     group.add_argument("--driver", metavar="VERSION", help="its driver: 550.54.15")
     group.add_argument(
@@ -172,44 +188,44 @@ def add_fleet(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="VERSION",
-        help="its Python: 3.11, 3.14t, '>=3.10,<3.13' (repeat for more)",
+        help="3.11, 3.14t, '>=3.10,<3.13'; may be repeated",
     )
-    group.add_argument(
-        "--platform", choices=PLATFORMS, metavar="NAME", help=f"one of {', '.join(PLATFORMS)}"
-    )
+    group.add_argument("--platform", choices=PLATFORMS, metavar="NAME", help=" ".join(PLATFORMS))
     group.add_argument("--glibc", metavar="VERSION", help="its glibc: 2.31")
     group.add_argument("--client", choices=("pip", "uv"), help="what installs the files")
 
 
 def add_rules(parser: Parser) -> None:
     """Add the options that choose rules and set the exit code."""
-    group = parser.add_argument_group("rules")
+    group = parser.add_argument_group("rules (codes or their beginnings, comma-separated)")
     group.add_argument(
         "--select",
         action="append",
         default=[],
         metavar="CODES",
-        help="only these rules: codes or their beginnings, comma-separated",
+        help="only these: TP1,TP201",
     )
-    group.add_argument(
-        "--ignore", action="append", default=[], metavar="CODES", help="not these rules"
-    )
+    group.add_argument("--ignore", action="append", default=[], metavar="CODES", help="not these")
     group.add_argument(
         "--per-file-ignores",
         action="append",
         default=[],
-        metavar="PATTERN:CODES",
-        help="not these rules in these files: 'legacy/*:TP201,TP203'",
+        metavar="FILES:CODES",
+        help="not these in such files: 'legacy/*:TP201,TP203'",
     )
     group.add_argument(
         "--severity",
         choices=("info", "warning", "error"),
         default="warning",
-        help="the lowest severity that makes the exit code 1 (default: warning)",
+        metavar="LEVEL",
+        help="exit with 1 from info, warning (default), error on",
     )
-    group.add_argument(
-        "--exit-zero", action="store_true", help="exit with 0 even if there are findings"
-    )
+    group.add_argument("--exit-zero", action="store_true", help="exit with 0 despite findings")
+
+
+def add_narrowing(parser: Parser) -> None:
+    """Add the options that tell of some findings only."""
+    group = parser.add_argument_group("which findings are told")
 
 
 def add_policy(parser: Parser) -> None:
@@ -217,7 +233,8 @@ def add_policy(parser: Parser) -> None:
     parser.add_argument(
         "--policy",
         choices=("nearest", "newest"),
-        help="which versions to propose: the nearest to the file, or the newest that run",
+        metavar="WHICH",
+        help="propose the nearest to the file, or the newest",
     )
 
 
@@ -228,14 +245,10 @@ def add_output(parser: Parser, formats: tuple[str, ...] = FORMATS) -> None:
         "--output-format",
         choices=formats,
         default="text",
-        metavar="FORMAT" if len(formats) > 3 else None,
-        help=f"one of {', '.join(formats)} (default: text)"
-        if len(formats) > 3
-        else "how to report (default: text)",
+        metavar="FORMAT",
+        help=f"{', '.join(formats)} (default: text)",
     )
     group.add_argument(
-        "--no-color",
-        action="store_true",
-        help="no colours (also: NO_COLOR; FORCE_COLOR gives them in a pipe)",
+        "--no-color", action="store_true", help="also: NO_COLOR; FORCE_COLOR for pipes"
     )
     group.add_argument("-q", "--quiet", action="store_true", help="no notes and no closing line")

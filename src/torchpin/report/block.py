@@ -13,7 +13,7 @@ from torchpin.report.model import CheckView, Locator, cells_text, has_edits
 from torchpin.report.patch import last_number, patch
 from torchpin.report.style import Style, clean
 from torchpin.report.wrap import wrap
-from torchpin.rules.model import DISPLAY, UNSAFE, Finding, Fix, Related
+from torchpin.rules.model import UNSAFE, Finding, Fix, Related
 
 MOST_FRAMES = 3
 """Other places of one finding that are shown with their code; the others are named."""
@@ -116,10 +116,7 @@ class Blocks:
         ]
 
     def _fix(self, finding: Finding, fix: Fix, bullet: str, gutter: int) -> list[str]:
-        word = {DISPLAY: "advice", UNSAFE: "fix (unsafe)"}.get(fix.safety, "fix")
-        edits = has_edits(finding, unsafe=True)
-        if not edits:
-            word = "advice"
+        word, edits = fix_word(finding), has_edits(finding, unsafe=True)
         key = (fix.safety, fix.message, tuple((one.document.path, one.edits) for one in fix.edits))
         first = self.drawn.setdefault(key, finding)
         if edits and first is not finding:
@@ -137,6 +134,13 @@ class Blocks:
             lead = f"{bullet}{self.style.paint('good', 'then run:')} "
             lines.append(f"{lead}{clean(fix.command)}")
         return lines
+
+
+def fix_word(finding: Finding) -> str:
+    """Return what the fix of ``finding`` is called: it is made, made if asked for, or only told."""
+    if finding.fix is None or not has_edits(finding, unsafe=True):
+        return "advice"
+    return "fix (unsafe)" if finding.fix.safety == UNSAFE else "fix"
 
 
 def head(finding: Finding, style: Style) -> list[str]:
