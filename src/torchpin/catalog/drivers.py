@@ -161,6 +161,15 @@ class Drivers:
         """
         return self._last.get(capability)
 
+    def thresholds(self) -> tuple[str, ...]:
+        """Return every driver version at which an answer of these tables may change, ascending."""
+        told = {fact.value for facts in (self._floors, self._toolkits) for fact in facts.values()}
+        told.update(fact.value for fact in self._first.values())
+        told.update(str(branch) for branch in self._branches)
+        told.update(str(int(fact.value) + 1) for fact in self._last.values())
+        told.add(str(max(self._branches) + 10))
+        return tuple(sorted(told, key=lambda text: version_key(text) or ()))
+
     def cuda_compat_allows(self, package: str, driver: str) -> Fact | None:
         """Return what NVIDIA's forward-compatibility table says of ``cuda-compat-<package>``
         on a kernel driver: ``COMPATIBLE``, ``SAME_BRANCH`` or ``NOT_PROVIDED``.

@@ -1,0 +1,210 @@
+// The panels beside the grid: what to install, how far it goes, and why.
+import { data, EVIDENCE, gpuByName, NONE, STATUS } from "./data.js";
+import { best, buildsOf, horizon, setOf } from "./choose.js";
+import { commandsOf, TOOLS } from "./commands.js";
+import { at, fill, linked, make } from "./dom.js";
+import { SAYS, SIGN } from "./grid.js";
+import { fromHash } from "./state.js";
+import { reasonsOf, verdictOf } from "./verdict.js";
+
+const placeOf = (build) => (build.home === "pypi" ? `PyPI (${build.channel})` : `the ${build.channel} channel`);
+const EXAMPLES = [
+  ["V100, driver 550", "#gpu=Tesla+V100&driver=550"],
+  ["RTX 5090", "#gpu=GeForce+RTX+5090"],
+  ["MI300X", "#gpu=MI300X"],
+  ["a laptop without a GPU", "#gpu=none"],
+].filter(([, hash]) => fromHash(hash).gpus.length);
+const COMPANIONS = ["torchvision", "torchaudio"];
+
+async function copy(text, button) {
+  let done = true;
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = make("textarea", { class: "hidden", "aria-hidden": "true" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    done = document.execCommand("copy"); // the way without a permission, for file://
+    area.remove();
+    button.focus();
+  }
+  button.textContent = done ? "Copied" : "Not copied";
+  at("live").textContent = done ? "Copied." : "The browser did not copy it.";
+  setTimeout(() => { button.textContent = "Copy"; }, 1600);
+}
+
+/** The commands for a set, with a tab for each tool. */
+export function commandBlock(set, tool, name, setTool) {
+  const tabs = TOOLS.map((one) =>
+    make(
+      "button",
+      {
+        type: "button", role: "tab", id: `${name}-tab-${one}`, "aria-selected": String(one === tool),
+        "aria-controls": `${name}-panel`, tabindex: one === tool ? "0" : "-1",
+        onclick: () => setTool(one),
+        onkeydown: (event) => {
+          const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+          if (!step) return;
+          event.preventDefault();
+          const next = TOOLS[(TOOLS.indexOf(one) + step + TOOLS.length) % TOOLS.length];
+          setTool(next);
+          at(`${name}-tab-${next}`).focus();
+        },
+      },
+      one,
+    ),
+  );
+  const parts = commandsOf(tool, set).flatMap(({ say, code }) => [
+    say ? make("p", { class: "help" }, say) : null,
+    make(
+      "div",
+      { class: "snippet" },
+      make("pre", {}, make("code", {}, code)),
+      make("button", {
+        type: "button", class: "quiet copy", "aria-label": `Copy the ${tool} ${say.startsWith("In") ? "settings" : "command"}`,
+        onclick: (event) => copy(code, event.currentTarget),
+      }, "Copy"),
+    ),
+  ]).filter(Boolean);
+  return [
+    make("div", { class: "tabs", role: "tablist", "aria-label": "Installer" }, ...tabs),
+    make("div", { role: "tabpanel", id: `${name}-panel`, "aria-labelledby": `${name}-tab-${tool}` }, ...parts),
+  ];
+}
+
+const labelOf = (name) => (name === NONE ? "machines without a GPU" : name);
+
+function restrictions(choice) {
+  const told = [];
+  if (choice.driver) told.push(`driver ${choice.driver}`);
+  if (choice.pythons.length) told.push(`Python ${choice.pythons.join(", ")}`);
+  if (choice.libc) told.push(choice.libc === "musl" ? "musl" : `${choice.platform.startsWith("macos") ? "macOS" : "glibc"} ${choice.libc}`);
+  return told.length ? ` with ${told.join(", ")}` : "";
+}
+
+/** Draw the answer; returns its summary for the live region. */
+export function drawAnswer(choice, set, setTool) {
+  const body = at("answer-body");
+  if (!choice.gpus.length) {
+    fill(
+      body,
+      make("p", { class: "plain" }, "Pick the GPUs above, or “No GPU”. The newest release that runs on them, and how to install it, will stand here."),
+      make("p", { class: "try" }, make("span", {}, "For example:"), ...EXAMPLES.map(([say, hash]) => make("a", { href: hash }, say))),
+    );
+    return "Pick a GPU to see what runs.";
+  }
+  const who = choice.gpus.map(labelOf).join(", ");
+  if (!set) {
+    const parts = [make("p", { class: "big" }, "No published build is known to run.")];
+    const split = choice.gpus.length > 1
+      ? choice.gpus.map((name) => [name, best({ ...choice, gpus: [name] })]).filter(([, one]) => one)
+      : [];
+    if (split.length) {
+      parts.push(make("p", { class: "plain" }, "No single install serves all of them. One by one:"));
+      parts.push(make("ul", { class: "far" }, ...split.map(([name, one]) =>
+        make("li", {}, make("p", {}, name), make("p", {}, `torch ${one.build.version} from ${placeOf(one.build)}`)))));
+    } else {
+      parts.push(make("p", { class: "plain" }, `For ${who}${restrictions(choice)}. The grid tells why; \`torchpin recipe\` tells how to build from source.`));
+    }
+    fill(body, ...parts);
+    return `No build is known to run on ${who}.`;
+  }
+  const { build } = set;
+  const status = STATUS[verdictOf(build, choice).status];
+  fill(
+    body,
+    make("p", { class: "big" }, `torch ${build.version} from ${placeOf(build)}`),
+    make("p", { class: "plain" }, `${status === "runs" ? "The newest that runs" : `The newest that does (${SAYS[status]})`} on ${who}${restrictions(choice)}.`),
+    ...commandBlock(set, choice.tool, "answer", setTool),
+  );
+  return `torch ${build.version} from ${placeOf(build)} is the newest that runs on ${who}.`;
+}
+
+/** The proved reason why no build of a release runs, its default build's first; null if not proved. */
+export function blockOf(release, choice) {
+  let first = null;
+  for (const build of buildsOf(release, choice)) {
+    const proved = reasonsOf(build, choice).find((one) => STATUS[one.status] === "fails" && one.evidence !== "inferred");
+    if (!proved) return null;
+    first ??= proved;
+  }
+  return first;
+}
+
+/** Draw how far each GPU goes. */
+export function drawHorizon(choice) {
+  const newest = data.releases.find((release) => buildsOf(release, choice).length);
+  if (!choice.gpus.length) {
+    fill(at("horizon"), make("p", { class: "plain" }, `Which release is the last for each GPU, and what ends it. The newest is torch ${data.releases[0]}.`));
+    return;
+  }
+  const items = choice.gpus.map((name) => {
+    const one = { ...choice, gpus: [name] };
+    const { release, build, ended } = horizon(one);
+    const parts = [make("p", {}, name === NONE ? "No GPU" : name)];
+    if (!release) {
+      parts.push(make("p", {}, `No release since ${data.releases.at(-1)} is known to run.`));
+    } else if (release === newest) {
+      parts.push(make("p", {}, `Runs the newest release, ${release} (${placeOf(build)}).`));
+    } else {
+      parts.push(make("p", {}, `Last release: ${release} from ${placeOf(build)}.`));
+    }
+    if (ended) {
+      const why = blockOf(ended, one);
+      parts.push(why
+        ? make("p", { class: "why" }, `${ended} ends it: ${why.text} `, make("span", { class: "tag" }, why.evidence))
+        : make("p", { class: "why" }, `Of ${ended} no build is known to run.`));
+    }
+    return make("li", {}, ...parts);
+  });
+  fill(at("horizon"), make("ul", { class: "far" }, ...items));
+}
+
+/** An evidence word, and where the fact comes from behind it. */
+function sourceOf(evidence, source) {
+  const tag = make("span", { class: "tag" }, evidence);
+  if (!source) return make("p", { class: "source" }, tag);
+  return make("details", { class: "source" }, make("summary", {}, tag, " source"), make("p", {}, ...linked(source)));
+}
+
+/** Draw the details of a build. */
+export function drawDetails(choice, build, setTool, recommended) {
+  const body = at("details-body");
+  if (!build) {
+    fill(body, make("p", { class: "plain" }, "Choose a cell of the grid to see why it runs or not, and how that is known."));
+    return;
+  }
+  const verdict = verdictOf(build, choice);
+  const status = STATUS[verdict.status];
+  const told = choice.gpus.length > 0;
+  const facts = [
+    ["Lies on", build.home === "pypi" ? "PyPI" : build.url],
+    ["Built for", build.channel],
+    ["Released", build.released ?? "not known"],
+    ["Published", sourceOf(EVIDENCE[build.evidence], data.texts[build.sources[0]])],
+  ];
+  const reasons = reasonsOf(build, choice);
+  const parts = [
+    make("p", { class: "big" }, build.title),
+    make("p", { class: `badge ${told || status !== "runs" ? status : "there"}` },
+      make("span", { "aria-hidden": "true" }, told || status !== "runs" ? SIGN[status] : "·"), told || status !== "runs" ? SAYS[status] : "published"),
+    reasons.length
+      ? make("ul", { class: "reasons" }, ...reasons.map((reason) => {
+        const word = STATUS[reason.status];
+        return make("li", {},
+          make("span", { class: `sign ${word}`, "aria-hidden": "true" }, SIGN[word]),
+          make("div", {},
+            make("p", {}, make("span", { class: "hidden" }, `${SAYS[word]}: `), reason.text),
+            sourceOf(reason.evidence, reason.source)));
+      }))
+      : make("p", { class: "plain" }, "Nothing was chosen that it could fail on."),
+    told && build.leaves.length ? make("p", { class: "help" }, `Not looked at: ${build.leaves.join("; ")}.`) : null,
+    make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, ...(typeof value === "string" ? linked(value) : [value]))])),
+  ];
+  if (build !== recommended && verdict.level <= 2 && told) {
+    parts.push(make("h3", {}, "Install this one"));
+    parts.push(...commandBlock(setOf(build, COMPANIONS, choice), choice.tool, "details", setTool));
+  }
+  fill(body, ...parts.filter(Boolean));
+}
