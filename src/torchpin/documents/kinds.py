@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 
 from torchpin.named import NamedTuple
 from torchpin.patterns import regex
@@ -81,6 +80,7 @@ _LISTS = (
 FILES_PATTERN = regex(f"(?:^|/)(?:{'|'.join((f'({_LISTS})', *(form.pattern for form in FORMS)))})$")
 """Paths, with ``/``, that are dependency files by their name (``requirments`` is a common slip).
 The pre-commit hooks use the same pattern. Its one group is empty for files that hold parts."""
+_FORMS = tuple((form.kind, regex(f"(?:^|/)(?:{form.pattern})$")) for form in FORMS)
 REQUIREMENTS = "requirements"
 PART = "part"
 """The kind of ``Part.document``: no file has it."""
@@ -131,9 +131,7 @@ def kind_of(path: str) -> str | None:
     if match is None:
         return "script" if name.endswith(".py") else None
     if match[1] is None:
-        return next(
-            one.kind for one in FORMS if re.search(f"(?:^|/)(?:{one.pattern})$", name) is not None
-        )
+        return next(kind for kind, pattern in _FORMS if pattern.search(name) is not None)
     if base.endswith(".py.lock"):  # uv lock --script
         return "uv.lock"
     return "pylock" if _PYLOCK.fullmatch(base) is not None else REQUIREMENTS
