@@ -22,6 +22,7 @@ COMMANDS = {
     "explain": "explain a rule: torchpin explain TP201",
     "upgrade": "say what another torch would break: torchpin upgrade --to 2.15",
     "recipe": "install or build torch for a GPU: torchpin recipe --gpu V100",
+    "matrix": "which releases run on which GPUs: a table, or a web page (--html)",
     "fleet": "show the declared fleet, import one, detect this machine",
     "inspect": "read a wheel or a library: its CUDA, its GPUs, does the fleet run it",
     "catalog": "look builds up (show torch 2.14.1), refresh, verify or diff them",
