@@ -65,7 +65,7 @@ def main(argv: list[str]) -> int:
 
     inputs = []
     for path in files:
-        found = read(_bytes(path), path, args.kind)
+        found = read(read_bytes(path), path, args.kind)
         inputs.append(found)
         if not args.quiet:
             for text in found.notes:
@@ -87,7 +87,7 @@ def _gpus(options: list[str]) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def _bytes(path: str) -> bytes:
+def read_bytes(path: str) -> bytes:
     """Return the bytes of an input, one more than the most at most.
 
     Raises:

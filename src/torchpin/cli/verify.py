@@ -9,6 +9,7 @@ from torchpin.cli.arguments import Arguments
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.parser import Parser, add_catalog, add_output
 from torchpin.cli.terminal import note, out, style
+from torchpin.cli.verify_cluster import FORMATS, add_options, is_wanted
 from torchpin.errors import UsageError
 from torchpin.fleet.model import Fleet
 from torchpin.report.style import clean
@@ -60,7 +61,8 @@ def parser() -> Parser:
         help="look for no profile and for no catalog of yours: the shipped one is used",
     )
     add_catalog(made)
-    add_output(made, ("text", "jsonl"))
+    add_options(made)
+    add_output(made, FORMATS)
     return made
 
 
@@ -71,7 +73,15 @@ def main(argv: list[str]) -> int:
         UsageError: the Python does not start, there is no such GPU or group.
         ConfigError: the profile is wrong.
     """
-    args = parser().parse(argv)
+    at = argv.index("--") if "--" in argv else len(argv)
+    args = parser().parse(argv[:at])
+    behind = argv[at + 1 :]
+    if is_wanted(args):
+        from torchpin.cli import verify_cluster
+
+        return verify_cluster.run(args, behind)
+    if behind:
+        raise UsageError("what stands behind -- is for srun: it goes with --slurm")
     return run_here(args)
 
 

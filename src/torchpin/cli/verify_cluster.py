@@ -1,0 +1,376 @@
+"""``torchpin verify --slurm``, ``--kubernetes`` and ``--from``: many machines at once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from torchpin.cli.arguments import Arguments
+from torchpin.cli.main import CLEAN, FINDINGS
+from torchpin.cli.parser import Parser
+from torchpin.cli.progress import Bar
+from torchpin.cli.terminal import note, out, style
+from torchpin.errors import UsageError
+from torchpin.report.style import clean
+
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
+
+    from torchpin.fleet.model import Fleet
+    from torchpin.verify.cluster.collect import Collector
+    from torchpin.verify.cluster.model import Answer, Expected
+
+FORMATS = ("text", "jsonl", "json", "markdown")
+_DAY = 86400.0
+
+
+def add_options(parser: Parser) -> None:
+    """Add the options that verify many machines."""
+    slurm = parser.add_argument_group("many machines: Slurm")
+    slurm.add_argument(
+        "--slurm",
+        action="store_true",
+        help="verify nodes of Slurm, each by an srun of its own; what stands behind -- are its\n"
+        "options: torchpin verify --slurm -- -p gpu -w 'n[01-16]' (default: the nodes of the\n"
+        "allocation, else all of the partition)",
+    )
+    slurm.add_argument(
+        "--srun-option",
+        action="append",
+        default=[],
+        metavar="OPTION",
+        help="one option of srun, as behind --: --srun-option=--account=lab (repeat for more)",
+    )
+    slurm.add_argument(
+        "--at-once",
+        type=int,
+        default=32,
+        metavar="N",
+        help="so many nodes at a time (default: 32)",
+    )
+    slurm.add_argument(
+        "--wait",
+        type=float,
+        default=900.0,
+        metavar="SECONDS",
+        help="the longest that a node may take to begin, in the queue too (default: 900)",
+    )
+    slurm.add_argument(
+        "--node-timeout",
+        type=float,
+        default=1800.0,
+        metavar="SECONDS",
+        help="the longest that a node that has begun may take (default: 1800)",
+    )
+    pods = parser.add_argument_group("many machines: Kubernetes")
+    pods.add_argument(
+        "--kubernetes",
+        action="store_true",
+        help="write a manifest that verifies each GPU node in a pod; apply it by kubectl, then\n"
+        "give the pods' logs to --from",
+    )
+    pods.add_argument(
+        "--image",
+        metavar="NAME",
+        help="the image whose torch is tried; its Python is --python (default: python3)",
+    )
+    pods.add_argument(
+        "--kind",
+        choices=("daemonset", "job"),
+        help="a DaemonSet (a pod on every node that fits), or an indexed Job (for --count nodes,\n"
+        "or those of --nodes; the default with these)",
+    )
+    pods.add_argument("--count", type=int, metavar="N", help="how many nodes a Job is for")
+    pods.add_argument(
+        "--gpus",
+        type=int,
+        metavar="N",
+        help="GPUs that a pod asks for: all of a node (default: as --nodes tells, else 1);\n"
+        "0: nodes without GPU",
+    )
+    pods.add_argument(
+        "--resource",
+        default="nvidia.com/gpu",
+        metavar="NAME",
+        help="the resource that counts GPUs (default: nvidia.com/gpu; AMD: amd.com/gpu)",
+    )
+    pods.add_argument("--name", default="torchpin-verify", help="name of what is created")
+    pods.add_argument("--namespace", metavar="NAME", help="its namespace (default: kubectl's)")
+    pods.add_argument(
+        "--node-selector",
+        action="append",
+        default=[],
+        metavar="LABEL=VALUE",
+        help="only nodes with this label (repeat for more)",
+    )
+    pods.add_argument(
+        "--toleration",
+        action="append",
+        default=[],
+        metavar="KEY[=VALUE][:EFFECT]",
+        help="also nodes with this taint (repeat for more; nvidia.com/gpu is tolerated)",
+    )
+    pods.add_argument(
+        "--in-image",
+        action="store_true",
+        help="torchpin is installed in the image (default: the manifest brings it in a ConfigMap)",
+    )
+    pods.add_argument(
+        "-o", "--output", metavar="FILE", help="write the manifest to this file (default: print it)"
+    )
+    gathered = parser.add_argument_group("many machines: their answers")
+    gathered.add_argument(
+        "--from",
+        dest="answers",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="read what machines printed: files of JSON lines, `kubectl logs --prefix` …; - reads\n"
+        "standard input (repeat for more)",
+    )
+    gathered.add_argument(
+        "--nodes",
+        metavar="FILE",
+        help="the nodes that should answer: `kubectl get nodes -o json`, or a name a line",
+    )
+
+
+def is_wanted(args: Arguments) -> bool:
+    """Tell whether the command line asks for more than this machine."""
+    return bool(args.slurm or args.kubernetes or args.answers)
+
+
+def run(args: Arguments, behind: list[str]) -> int:
+    """Run what the options of ``add_options`` ask for, and return the exit code.
+
+    Args:
+        args: the arguments.
+        behind: what stands behind ``--``.
+
+    Raises:
+        UsageError: options that do not go together, or that Slurm refuses; nothing to read.
+    """
+    _check(args, behind)
+    if args.kubernetes:
+        from torchpin.cli.verify_kubernetes import write_manifest
+
+        return write_manifest(args)
+    return _slurm(args, behind) if args.slurm else _gather(args)
+
+
+def _check(args: Arguments, behind: list[str]) -> None:
+    asked = [
+        name
+        for name, given in (
+            ("--slurm", args.slurm),
+            ("--kubernetes", args.kubernetes),
+            ("--from", args.answers),
+        )
+        if given
+    ]
+    if len(asked) > 1:
+        raise UsageError(f"{' and '.join(asked)} cannot stand together")
+    if (behind or args.srun_option) and not args.slurm:
+        raise UsageError("options of srun go with --slurm")
+    if args.nodes and args.slurm:
+        raise UsageError(
+            "--nodes goes with --kubernetes and --from", hint="for Slurm: -- -w 'n[01-16]'"
+        )
+    if args.gpu and not args.slurm:
+        raise UsageError("--gpu is for this machine and --slurm")
+    if args.at_once < 1:
+        raise UsageError("--at-once takes a number above 0")
+    for option, seconds in (("--wait", args.wait), ("--node-timeout", args.node_timeout)):
+        if not 0 < seconds <= 30 * _DAY:
+            raise UsageError(f"{option} takes seconds above 0")
+
+
+class _NodesBar(Bar):
+    def columns(self) -> list[ProgressColumn]:
+        """Return the time that has passed."""
+        from rich.progress import TimeElapsedColumn
+
+        return [TimeElapsedColumn()]
+
+
+def _slurm(args: Arguments, behind: list[str]) -> int:
+    from torchpin.verify.cluster import jobs, slurm, srun_options
+    from torchpin.verify.cluster.collect import Collector
+
+    fleet = profile(args)
+    options = srun_options.read([*args.srun_option, *behind])
+    environ = dict(os.environ)
+    slurm.programs(environ)
+    nodes = slurm.nodes(options, environ)
+    collector = Collector()
+    usable = [node for node in nodes if not node.reason]
+    words = _remote(args)
+    allocated = bool(environ.get("SLURM_JOB_ID"))
+    commands = [
+        (node.name, slurm.command(options, node, words, allocated=allocated)) for node in usable
+    ]
+    failed = len(nodes) - len(usable)
+    with _NodesBar(quiet=args.quiet) as bar:
+
+        def tick(done: int, running: int) -> None:
+            told = f"{done} of {len(usable)} nodes, {running} running or waiting, {failed} failed"
+            bar.draw(told, done, len(usable))
+
+        events = jobs.run(
+            commands,
+            environ,
+            at_once=args.at_once,
+            begin_within=args.wait,
+            end_within=args.node_timeout,
+            begun=collector.begun,
+            tick=tick,
+        )
+        for event in events:
+            if isinstance(event, jobs.Line):
+                _pass_on(args, collector, event.text, event.name, event.name)
+                continue
+            if isinstance(event, jobs.Ended) and not collector.begun(event.name):
+                told = slurm.usage(event.errors)
+                if told:
+                    events.close()
+                    raise UsageError(f"srun refuses: {clean(told)}")
+            if not collector.ended(event.name):
+                failed += 1
+                collector.lost(event.name, _why(args, event, collector.last_words(event.name)))
+    return deliver(args, collector, nodes, fleet)
+
+
+def _why(args: Arguments, event: object, words: str) -> str:
+    """Return why the answer of a node is missing or has no end."""
+    from torchpin.verify.cluster import jobs, slurm
+
+    if isinstance(event, jobs.Late):
+        limit = args.node_timeout if event.begun else args.wait
+        end = "it was not done" if event.begun else "it did not begin"
+        told = slurm.waiting(event.errors)
+        return f"{end} in {limit:g} s and was ended" + (f": {told}" if told else "")
+    assert isinstance(event, jobs.Ended)
+    return slurm.reason(event.code, event.errors, words)
+
+
+def _remote(args: Arguments) -> list[str]:
+    """Return the command that a node runs: this torchpin, by the same path."""
+    words = [sys.executable, "-m", "torchpin", "verify", "--output-format=jsonl", "--quiet"]
+    words += [f"--python={args.python}", f"--timeout={args.timeout:g}"]
+    words += [f"--gpu={value}" for value in args.gpu]
+    if args.group is not None:
+        words.append(f"--group={args.group}")
+    if args.config:
+        words.append(f"--config={os.path.abspath(args.config)}")
+    if args.isolated:
+        words.append("--isolated")
+    if args.catalog:
+        shipped = args.catalog == "shipped"
+        words.append(f"--catalog={args.catalog if shipped else os.path.abspath(args.catalog)}")
+    return words
+
+
+def _pass_on(
+    args: Arguments, collector: Collector, line: str, source: str, node: str | None = None
+) -> None:
+    """Take a line; print its records where JSON lines are asked for."""
+    records = collector.feed(line, source, node)
+    if records and args.output_format == "jsonl":
+        from torchpin.verify.lines import to_line
+
+        for record in records:
+            named = record if node is None else record._replace(node=node)
+            out(to_line(named) + "\n")
+        sys.stdout.flush()
+
+
+def _gather(args: Arguments) -> int:
+    from torchpin.verify.cluster.collect import Collector
+    from torchpin.verify.cluster.expected import read_expected
+
+    if args.answers.count("-") > 1:
+        raise UsageError("- (standard input) can be read once only")
+    fleet = profile(args)
+    expected: tuple[Expected, ...] = ()
+    if args.nodes:
+        expected = read_expected(_whole(args.nodes), args.nodes)
+    collector = Collector()
+    for path in args.answers:
+        for line in _lines(path):
+            _pass_on(args, collector, line, path)
+    if not collector.answers() and not expected:
+        names = ", ".join("standard input" if path == "-" else path for path in args.answers)
+        raise UsageError(
+            f"{clean(names)}: no line of `torchpin verify --output-format jsonl`",
+            hint="kubectl logs --prefix -l app.kubernetes.io/name=torchpin-verify --tail=-1",
+        )
+    return deliver(args, collector, expected, fleet)
+
+
+def deliver(
+    args: Arguments, collector: Collector, expected: Iterable[Expected], fleet: Fleet | None
+) -> int:
+    """Print the answers and return the exit code."""
+    from torchpin.verify.cluster import summary
+    from torchpin.verify.cluster.profile import compared
+
+    answers: tuple[Answer, ...] = tuple(
+        compared(answer, fleet, args.group) for answer in collector.answers(expected)
+    )
+    if args.output_format == "text":
+        out(summary.text(answers, style(no_color=args.no_color)))
+    elif args.output_format == "markdown":
+        out(summary.markdown(answers))
+    elif args.output_format == "json":
+        out(summary.json_report(answers))
+    else:
+        out(summary.closing_lines(answers))
+    if not args.quiet:
+        for text in collector.notes():
+            note(clean(text))
+    return CLEAN if summary.all_ok(answers) else FINDINGS
+
+
+def profile(args: Arguments) -> Fleet | None:
+    """Return the fleet of the profile, None if there is none.
+
+    Raises:
+        ConfigError: the profile is wrong.
+        UsageError: it has no group of the name that is asked for.
+    """
+    from torchpin.fleet.profile import find_profile, load_profile
+    from torchpin.verify.cluster.profile import check_group
+
+    path = args.config or (None if args.isolated else find_profile(os.getcwd()))
+    fleet = load_profile(path) if path is not None else None
+    check_group(fleet, args.group)
+    return fleet
+
+
+def _lines(path: str) -> Iterable[str]:
+    """Yield the lines of a file; UTF-16, as PowerShell writes it, too."""
+    from torchpin.verify.cluster.jobs import lines
+
+    if path == "-":
+        yield from lines(sys.stdin.buffer)
+        return
+    if os.path.isdir(path):
+        raise UsageError("is a folder: name its files", path=path)
+    try:
+        with open(path, "rb") as file:
+            head = file.read(2)
+            file.seek(0)
+            if head in (b"\xff\xfe", b"\xfe\xff"):
+                yield from _whole(path).decode("utf-16", "replace").splitlines()
+            else:
+                yield from lines(file)
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror or error}", path=path) from error
+
+
+def _whole(path: str) -> bytes:
+    from torchpin.cli.fleet_import import read_bytes
+
+    return read_bytes(path)

@@ -1,0 +1,1 @@
+"""Verify many machines: run ``torchpin verify`` on each, and put their answers together."""

@@ -1,0 +1,165 @@
+"""torchpin in one zip file, as far as ``verify`` needs it: for machines that do not have it.
+
+It holds torchpin's modules that ``verify`` imports, ``packaging``, and the facts of torch and its
+companions. ``PROGRAM`` unpacks and runs it.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import os
+import zipfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+from torchpin.errors import UsageError
+
+MOST_BYTES = 700 * 1024
+"""In base64, a ConfigMap holds it: the API server takes 1 MiB."""
+_ROOTS = (
+    "torchpin",
+    "torchpin.__main__",
+    "torchpin.cli.main",
+    "torchpin.cli.verify",
+    "torchpin.verify.worker",
+)
+_LEFT_OUT = (
+    "torchpin.cli.verify_",
+    "torchpin.verify.cluster",
+    "torchpin.catalog.remote",
+    "torchpin.catalog.http",
+    "torchpin.engine",
+    "torchpin.rules",
+    "torchpin.rewrite",
+    "torchpin.resolve",
+    "torchpin.plugin",
+)
+"""What functions import for other commands, or for other options."""
+_FACTS = (
+    "catalog.json",
+    "drivers.json",
+    "internals.json",
+    "partners.json",
+    "health.json",
+    "builds-torch.json",
+    "builds-torchvision.json",
+    "builds-torchaudio.json",
+)
+_DATE = (1980, 1, 1, 0, 0, 0)
+"""Of every file: the same torchpin makes the same bytes."""
+
+PROGRAM = """\
+import os, signal, subprocess, sys, tempfile, zipfile
+signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
+bundle, stay = sys.argv[1], sys.argv[2] == "stay"
+if bundle != "-":
+    folder = tempfile.mkdtemp(prefix="torchpin-")
+    zipfile.ZipFile(bundle).extractall(folder)
+    others = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = folder + (os.pathsep + others if others else "")
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+words = [sys.executable, "-m", "torchpin", "verify", "--output-format=jsonl", "--isolated"]
+code = subprocess.call(words + sys.argv[3:])
+while stay:
+    signal.pause()
+sys.exit(0 if code == 1 else code)
+"""
+"""Runs in the Python of an image: the bundle or ``-``, ``stay`` or ``end``, options of ``verify``.
+
+That something failed is told by the lines: the pod itself then ends well, and is not run again.
+"""
+
+
+def build() -> bytes:
+    """Return the zip file.
+
+    Raises:
+        UsageError: torchpin is not installed as files, or has grown too big.
+    """
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, path in sorted(_files()):
+            with open(path, "rb") as file:
+                archive.writestr(zipfile.ZipInfo(name, _DATE), file.read(), zipfile.ZIP_DEFLATED, 9)
+    data = made.getvalue()
+    if len(data) > MOST_BYTES:
+        raise UsageError(
+            f"torchpin takes {len(data) // 1024} KiB, more than a ConfigMap holds",
+            hint="install torchpin in the image, and say --in-image",
+        )
+    return data
+
+
+def _files() -> Iterator[tuple[str, str]]:
+    """Yield names in the archive and paths."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    yield from _modules(root).items()
+    data = os.path.join("catalog", "data")
+    for name in _FACTS:
+        yield f"torchpin/catalog/data/{name}", os.path.join(root, data, name)
+    folder = os.path.join(root, "fleet", "data")
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".json"):
+            yield f"torchpin/fleet/data/{name}", os.path.join(folder, name)
+    yield from _package("packaging")
+
+
+def _package(name: str) -> Iterator[tuple[str, str]]:
+    spec = find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise UsageError(f"{name} is not installed as files")
+    (folder,) = spec.submodule_search_locations
+    for one in sorted(os.listdir(folder)):
+        if one.endswith(".py"):
+            yield f"{name}/{one}", os.path.join(folder, one)
+
+
+def _modules(root: str) -> dict[str, str]:
+    """Return the files of the modules that ``verify`` may import, within functions too."""
+    found: dict[str, str] = {}
+    left = list(_ROOTS)
+    while left:
+        name = left.pop()
+        path = _path(root, name)
+        if path is None or path[0] in found:
+            continue
+        found[path[0]] = path[1]
+        with open(path[1], encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        at_start = _imports(tree, within=False)
+        later = [one for one in _imports(tree, within=True) if not one.startswith(_LEFT_OUT)]
+        left += [name.rpartition(".")[0], *at_start, *later]
+    return found
+
+
+def _path(root: str, name: str) -> tuple[str, str] | None:
+    """Return the name in the archive and the path of a module of torchpin."""
+    if name != "torchpin" and not name.startswith("torchpin."):
+        return None
+    parts = name.split(".")[1:]
+    for tail in ([*parts[:-1], f"{parts[-1]}.py"] if parts else [], [*parts, "__init__.py"]):
+        path = os.path.join(root, *tail)
+        if tail and os.path.isfile(path):
+            return "/".join(("torchpin", *tail)), path
+    return None
+
+
+def _imports(tree: ast.AST, *, within: bool) -> list[str]:
+    """Return what a module imports when it is imported itself, or (``within``) in functions too."""
+    names: list[str] = []
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.If) and _for_types(node):
+            continue
+        elif within or not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names += _imports(node, within=within)
+    return names
+
+
+def _for_types(node: ast.If) -> bool:
+    """Tell whether a block is read by type checkers only; its ``else`` is then not looked at."""
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" and not node.orelse

@@ -1,0 +1,186 @@
+"""Put the lines of many nodes together, whatever else stands between them; pure.
+
+Lines come from ``srun``, from files, or from ``kubectl logs``, with prefixes, time stamps and
+lines of others. What is not from ``torchpin verify`` is passed over, and the last of it is kept: it
+often tells why an answer is missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from torchpin.patterns import regex
+from torchpin.report.style import clean, redact
+from torchpin.verify.cluster.model import Answer, Expected
+from torchpin.verify.lines import LineError, read_line
+from torchpin.verify.model import Host, Record, Summary, Work
+
+LONGEST = 1024 * 1024
+"""Bytes of a line that is read; what is longer is from someone else."""
+_START = regex(r'\{\s*"version"\s*:')
+_POD = regex(r"\[pod/([^/\]\s]{1,253})/[^\]\s]{1,253}\] ?")
+_MOST_DAMAGED = 8
+_MOST_WORKS = 10_000
+_SHOWN = 300
+_KEPT = 3
+
+
+class _Node:
+    def __init__(self) -> None:
+        self.host: Host | None = None
+        self.works: list[Work] = []
+        self.summary: Summary | None = None
+        self.reason = ""
+        self.damaged = ""
+        self.again = False
+
+    def take(self, record: Record) -> None:
+        if isinstance(record, Host):
+            self.again = self.again or self.host is not None
+            self.host, self.works, self.summary, self.damaged = record, [], None, ""
+        elif isinstance(record, Summary):
+            self.summary = record
+        elif len(self.works) < _MOST_WORKS:
+            self.works.append(record)
+
+    def answer(self, name: str) -> Answer:
+        made = Answer(name, self.host, tuple(self.works), self.summary, self.reason)
+        if self.summary is None and not self.reason:
+            made = made._replace(reason=self.damaged or "its output ends before the summary")
+        return made
+
+
+class Collector:
+    """Takes lines as they come and tells what the nodes answered."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, _Node] = {}
+        self._last: dict[str, str] = {}
+        """Source → the node of its last record."""
+        self._foreign: dict[str, deque[str]] = {}
+
+    def feed(self, line: str, source: str = "", node: str | None = None) -> tuple[Record, ...]:
+        """Take one line and return the records in it.
+
+        Args:
+            line: as it comes.
+            source: where it comes from; lines of one source come in order.
+            node: the node that wrote it; None: the records tell.
+        """
+        pod = _POD.match(line)
+        if pod is not None:
+            source = f"pod {pod[1]}"
+            line = line[pod.end() :]
+        found, problem = records(line)
+        for record in found:
+            self._last[source] = node or record.node
+            self._of(node or record.node).take(record)
+        if node is not None:
+            self._last.setdefault(source, node)
+        told = problem or ("" if found else line.strip())
+        if told:
+            self._foreign.setdefault(source, deque(maxlen=_KEPT)).append(told[:_SHOWN])
+        if problem and source in self._last:
+            self._of(self._last[source]).damaged = problem
+        return tuple(found)
+
+    def lost(self, node: str, reason: str) -> None:
+        """Say why a node gave no answer; what it has answered stays."""
+        self._of(node).reason = clean(reason)
+
+    def ended(self, node: str) -> bool:
+        """Tell whether a node has answered to the end."""
+        return node in self._nodes and self._nodes[node].summary is not None
+
+    def begun(self, node: str) -> bool:
+        """Tell whether a node has begun to answer."""
+        return node in self._nodes and self._nodes[node].host is not None
+
+    def last_words(self, source: str) -> str:
+        """Return the last line of a source that is none of ours, or ``""``."""
+        kept = self._foreign.get(source)
+        return clean(kept[-1]) if kept else ""
+
+    def answers(self, expected: Iterable[Expected] = ()) -> tuple[Answer, ...]:
+        """Return the answers in the order of the nodes' names, with the nodes that gave none.
+
+        Pods that printed something else only are named too: their node is not known.
+        """
+        for one in expected:
+            known = one.name in self._nodes
+            node = self._of(one.name)
+            if not known:
+                node.reason = one.reason or "no line of it was found"
+        for source in self._foreign:
+            if source.startswith("pod ") and source not in self._last:
+                self.lost(source, f"it printed no result; its last line: {self.last_words(source)}")
+        return tuple(
+            self._nodes[name].answer(name) for name in sorted(self._nodes, key=natural_order)
+        )
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a person should know of the lines."""
+        twice = [name for name, node in self._nodes.items() if node.again]
+        if not twice:
+            return ()
+        from torchpin.fleet.importers.hosts import compress
+
+        return (f"answered more than once, the last answer counts: {' '.join(compress(twice))}",)
+
+    def _of(self, name: str) -> _Node:
+        return self._nodes.setdefault(name, _Node())
+
+
+def records(line: str) -> tuple[list[Record], str]:
+    """Return the records in a line, and what is wrong with one that is damaged or too new."""
+    found: list[Record] = []
+    problem = ""
+    place = damaged = 0
+    decoder = json.JSONDecoder()
+    if len(line) > LONGEST:
+        return [], f"a line of more than {LONGEST} characters"
+    while damaged < _MOST_DAMAGED:
+        start = _START.search(line, place)
+        if start is None:
+            break
+        try:
+            value, place = decoder.raw_decode(line, start.start())
+        except (ValueError, RecursionError):
+            problem = "its output was cut off in the middle of a line"
+            damaged += 1
+            place = start.end()
+            continue
+        if value.get("kind") in ("node", "cluster"):  # of a summary that torchpin wrote
+            continue
+        try:
+            found.append(read_line(json.dumps(redacted(value))))
+        except LineError as error:
+            problem = error.message
+            damaged += 1
+    return found, problem
+
+
+def redacted(value: Any) -> Any:
+    """Return a JSON value without credentials in its texts."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [redacted(one) for one in value]
+    if isinstance(value, dict):
+        return {redact(key): redacted(one) for key, one in value.items()}
+    return value
+
+
+def natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a key that sorts ``n2`` before ``n10``."""
+    out = []
+    for part in _PARTS.findall(name):
+        number = part.isdecimal() and len(part) < 19
+        out.append((0, int(part), part) if number else (1, 0, part))
+    return tuple(out)
+
+
+_PARTS = regex(r"[0-9]+|[^0-9]+")
