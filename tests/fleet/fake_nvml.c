@@ -26,6 +26,19 @@ int nvmlDeviceGetName(void *handle, char *to, unsigned size) {
     strncpy(to, told("FAKE_NAME", "Tesla V100-SXM2-16GB"), size);
     return 0;
 }
+int nvmlDeviceGetMemoryInfo(void *handle, unsigned long long *sizes) {
+    if ((size_t)handle < 0x7f0000001000) return 2;
+    sizes[0] = 1024ull * 1024 * (unsigned long long)atoi(told("FAKE_MEMORY", "16384"));
+    sizes[1] = sizes[2] = sizes[0] / 2;
+    return 0;
+}
+int nvmlDeviceGetPciInfo_v3(void *handle, char *info) { /* nvmlPciInfo_t: busId at 36 */
+    if ((size_t)handle < 0x7f0000001000) return 2;
+    memset(info, 0, 68);
+    strcpy(info + 36, "00000000:3B:00.0");
+    info[46] = (char)('B' + ((size_t)handle - 0x7f0000001000));
+    return 0;
+}
 #ifndef OLD
 int nvmlDeviceGetCudaComputeCapability(void *handle, int *major, int *minor) {
     if ((size_t)handle < 0x7f0000001000) return 2;

@@ -103,16 +103,22 @@ class TextReport:
             out += [self._style.paint("dim", line) for line in _wrap(f"note: {text}")]
         counted = [f"{summary.ran} tried", f"{summary.failed or 'none'} failed"]
         counted += [f"{summary.skipped} skipped"] if summary.skipped else []
-        if summary.disagreements:
-            went = "went" if summary.disagreements > 1 else "goes"
-            counted.append(f"{summary.disagreements} {went} otherwise than predicted")
-        words = {OK: "runs", FAILED: "does not run as it should", INCOMPLETE: "nothing was tried"}
-        paint = "good" if summary.status == OK else "bad"
+        odd = summary.disagreements
+        counted += [f"{odd} otherwise than predicted"] if odd else []
+        words = {OK: "runs", FAILED: "does not run as it should", INCOMPLETE: "no work was tried"}
+        verdict = words[summary.status]
         if summary.status == FAILED and not summary.failed:
-            words[FAILED] = "runs, but is not as the profile says"
-        told = self._style.paint(paint, words[summary.status])
-        out.append(f"{clean(summary.node)}: {told} ({', '.join(counted)})")
-        return out
+            verdict = "runs, but is not as the profile says"
+        first = f"{clean(summary.node)}: "
+        lines = textwrap.wrap(
+            f"{first}{verdict} ({', '.join(counted)})",
+            WIDTH,
+            subsequent_indent=" " * min(len(first), 8),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        paint = "good" if summary.status == OK else "bad"
+        return [*out, *(self._style.paint(paint, line) for line in lines)]
 
 
 def _key(work: Work) -> tuple[object, ...]:
@@ -161,10 +167,15 @@ def _told(works: Sequence[Work]) -> str:
         else:
             names.setdefault(work.operation, [])
     told = [" ".join((name, ", ".join(types))).rstrip() for name, types in names.items()]
-    odd = [work for work in works if work.agrees is False]
     text = ", ".join(told)
-    if odd:
-        text += f" (predicted: {', '.join(dict.fromkeys(str(work.predicted) for work in odd))})"
+    odd: dict[str, list[Work]] = {}
+    for work in works:
+        if work.agrees is False:
+            odd.setdefault(str(work.predicted), []).append(work)
+    if odd and len(works) == sum(map(len, odd.values())) and len(odd) == 1:
+        return f"{text} (predicted {next(iter(odd))})"
+    for predicted, some in odd.items():
+        text += f" ({_told([work._replace(agrees=None) for work in some])}: predicted {predicted})"
     return text
 
 

@@ -23,6 +23,7 @@ class Interpreter(NamedTuple):
     """A Python, as it tells of itself."""
 
     executable: str
+    """As it was asked for: what it calls itself may be another (a wrapper's Python)."""
     version: str
     """``3.11.7``"""
     python: Python
@@ -89,7 +90,7 @@ def ask(python: str, environ: Mapping[str, str]) -> Interpreter:
         )
     major, minor = (int(part) for part in str(told["version"]).split(".")[:2])
     return Interpreter(
-        str(told["executable"]),
+        python,
         str(told["version"]),
         Python(major, minor, bool(told["free_threaded"])),
         tuple(map(str, told["path"])),

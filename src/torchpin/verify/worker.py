@@ -268,7 +268,6 @@ def _describe(channel: Channel) -> None:
         free_threaded=bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
         machine=platform.machine(),
         path=[os.path.abspath(folder) for folder in sys.path],
-        executable=sys.executable,
     )
 
 
