@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from torchpin.catalog.labels import kind_of_label
-from torchpin.catalog.model import FAMILY, FOLLOWERS, Build
+from torchpin.catalog.model import FAMILY, FOLLOWERS, PLATFORMS, Build
 from torchpin.documents.pins import exact_version
 from torchpin.engine import Options, Reader, Stages, look, old_catalog, stdin_overlay
 from torchpin.errors import UsageError
@@ -21,11 +20,11 @@ from torchpin.report.lines import full_versions
 from torchpin.report.upgrade_model import Diff, Move, Row, Unit, Upgrade
 from torchpin.report.upgrade_words import target_names
 from torchpin.resolve import upgrade as core
-from torchpin.resolve.model import Origin, Plan, Request, Want
+from torchpin.resolve.model import Origin, Outcome, Plan, Request, Want
 from torchpin.resolve.solve import solve
 from torchpin.resolve.space import Space
-from torchpin.rewrite.request import current_channel, intended_targets
-from torchpin.rewrite.upgrade import ProjectUpgrade, moved, way_fix
+from torchpin.rewrite.request import current_channel
+from torchpin.rewrite.upgrade import Moved, ProjectUpgrade, moved, planned_targets, way_fix
 from torchpin.rules.context import Way, because
 from torchpin.rules.model import DISPLAY, ERROR, Because, Finding, Fix
 from torchpin.upgrade_breaks import Breaks, Piece, label, python_floor, with_floor
@@ -82,7 +81,7 @@ class Advice:
         """Return the whole answer."""
         targets = self.targets()
         pieces = self.pieces() if self.goal.known else []
-        rows = self.rows(targets) if self.context.declared else ()
+        rows = self.rows(targets)
         old = old_catalog(self.catalog, self.options, self.context.fleet.settings)
         told = [f"{one.path}: {one.message}" for one in self.stages.failures]
         found = Upgrade(
@@ -98,6 +97,7 @@ class Advice:
             doubts=tuple(dict.fromkeys(self.doubts(rows, pieces))),
             declared=self.context.declared,
             asked_for=bool(self.ways),
+            open_files=tuple(p.root.path for p in pieces if p.doubt is not None),
             stale=bool(old),
             notes=(*notes, *told, *filter(None, (old,))),
         )
@@ -107,40 +107,38 @@ class Advice:
         """Return the targets that install torch; all of the fleet if nothing asks for it."""
         found: dict[Target, None] = {}
         for way in self.ways:
-            found.update(dict.fromkeys(intended_targets(way, self.context)))
-        if not self.context.declared:
-            return tuple(found)
+            found.update(dict.fromkeys(planned_targets(way, self.context)))
+        if not self.context.declared:  # but the machines of CI files may be known
+            return tuple(one for one in found if one.group.name not in PLATFORMS)
         whole = self.context.fleet.targets()
-        names = {target.group.name for target in found}
-        if all(way.cpu_only for way in self.ways):
-            whole = tuple(found) or whole
-        return tuple(one for one in whole if not names or one.group.name in names)
+        names = {target.group.name for target in found} or {one.group.name for one in whole}
+        if self.ways and all(way.cpu_only for way in self.ways):
+            return tuple(found)
+        known = {one.group.name for one in whole}
+        others = (one for one in found if one.group.name not in known)
+        return (*(one for one in whole if one.group.name in names), *others)
 
     # -- what is planned
 
     def pieces(self) -> list[Piece]:
         """Return the ways in with their plans, those of a project together."""
-        found: list[Piece] = []
-        by_root: dict[str, list[Way]] = {}
+        together: dict[object, list[Way]] = {}
         for way in self.ways:
             root = way.install.root
-            if root.kind in ("requirements", "part"):
-                key = f"{root.path}\0{len(found) + len(by_root)}\0{id(way)}"
-            else:
-                key = root.path
-            by_root.setdefault(key, []).append(way)
-        for ways in by_root.values():
-            found.append(self.piece(tuple(ways)))
-        return found
+            alone = root.kind in ("requirements", "part")
+            together.setdefault(id(way) if alone else root.path, []).append(way)
+        return [self.piece(tuple(ways)) for ways in together.values()]
 
     def piece(self, ways: tuple[Way, ...]) -> Piece:
         """Return one piece, planned."""
-        from torchpin.rewrite.fixes import computed
-
         first, root = ways[0], ways[0].install.root
         targets = tuple(
-            dict.fromkeys(one for way in ways for one in intended_targets(way, self.context))
+            dict.fromkeys(one for way in ways for one in planned_targets(way, self.context))
         )
+        doubt = self.doubt_of(ways, targets)
+        if doubt is not None:
+            nothing = Moved(Outcome((), (), ()))
+            return Piece(ways, targets, nothing, Fix(DISPLAY, doubt.text), doubt)
         if root.project is not None and root.kind not in ("requirements", "part"):
             floor = python_floor(root, first.install.client, self.breaks)
             document = with_floor(root, floor) if floor is not None else root
@@ -151,9 +149,19 @@ class Advice:
         found = moved(first, self.context, self.version, self.policy)
         if first.install.lock is not None:
             return Piece(ways, targets, found, Fix(DISPLAY, "make the lock anew by its own tool"))
-        if any(map(computed, ways)):
-            return Piece(ways, targets, found, Fix(DISPLAY, "a version is not known from the file"))
         return Piece(ways, targets, found, way_fix(first, self.context, found))
+
+    def doubt_of(self, ways: tuple[Way, ...], targets: tuple[Target, ...]) -> Because | None:
+        """Return why nothing can be planned for some ways in, if that is so."""
+        from torchpin.rewrite.fixes import computed
+
+        if any(map(computed, ways)):
+            path = ways[0].install.root.path
+            return Because(f"a version in {path} comes from a variable", INFERRED, path)
+        cpu = ways[0].cpu_only or not any(target.group.gpus for target in targets)
+        if not cpu or not self.context.declared or current_channel(ways[0]) != "cpu":
+            return None
+        return self.breaks.unproved(ways[0], targets)
 
     def unit(self, piece: Piece) -> Unit:
         """Return a piece as reports show it."""
@@ -284,16 +292,12 @@ class Advice:
             for reason in row.standing.reasons:
                 if reason.status == UNKNOWN:
                     yield because(reason)
-        if self.context.declared:
-            return
         for piece in pieces:
-            channel = current_channel(piece.ways[0])
-            if channel is None or kind_of_label(channel) is None:
-                continue
-            known = self.catalog.existence("torch", self.version, channel=channel, home="channel")
-            if known.exists is None or (known.exists and known.evidence not in PROOF):
-                text = f"whether {channel} holds torch {self.version} is not proved"
-                yield Because(text, INFERRED, known.source)
+            doubt = piece.doubt
+            if doubt is None and not self.context.declared:
+                doubt = self.breaks.unproved(piece.ways[0], piece.targets)
+            if doubt is not None:
+                yield doubt
 
     def facts(self) -> Iterator[Because]:
         """Yield what each build of the release asks of a Linux machine."""
@@ -324,7 +328,7 @@ def verdict_of(found: Upgrade) -> str:
         return model.NOT_KNOWN
     if found.blocked or any(one.blocking for one in found.breaks):
         return model.BLOCKED
-    if found.unknown:
+    if found.unknown or found.open_files:
         return model.NOT_KNOWN
     if found.changes:
         return model.CHANGES

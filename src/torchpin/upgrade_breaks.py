@@ -43,6 +43,8 @@ class Piece(NamedTuple):
     targets: tuple[Target, ...]
     found: Moved
     fix: Fix | None
+    doubt: Because | None = None
+    """Nothing is planned, because it is not known whether its index holds the release."""
 
     @property
     def root(self) -> Document:
@@ -162,6 +164,10 @@ class Breaks:
                 because=(told,),
             )
             return
+        doubt = self.unproved(way, piece.targets)
+        if doubt is not None and other and channel != "cpu":
+            groups = piece.groups if self.context.declared else ()
+            yield Break("channel", doubt.text, groups, (), *place, remedy=remedy, because=(doubt,))
         for plan in other:
             for target in plan.targets:
                 reason = block(self.space, self.version, self.space.intern(target), key)
@@ -190,6 +196,21 @@ class Breaks:
                     return Because(f"{channel} does not hold torch {self.version}", *known[1:])
                 text = f"{channel} holds torch {span.first} to {span.last}, not {self.version}"
                 return Because(text, known.evidence, known.source)
+        return None
+
+    def unproved(self, way: Way, targets: Iterable[Target]) -> Because | None:
+        """Return what is not known of the channel that a way names, if nothing proves that it
+        holds the release."""
+        channel = current_channel(way)
+        if channel is None or kind_of_label(channel) is None:
+            return None
+        for platform in dict.fromkeys(target.group.platform for target in targets):
+            known = self.catalog.existence(
+                "torch", self.version, channel=channel, home="channel", platform=platform
+            )
+            if known.exists is not False and known.evidence not in PROOF:
+                text = f"nothing proves yet that {channel} holds torch {self.version}"
+                return Because(text, INFERRED, known.source)
         return None
 
     def index_place(self, way: Way) -> tuple[str | None, int | None]:
@@ -263,15 +284,16 @@ class Breaks:
             for platform, name, build in plan.builds:
                 if name == "torch" or platform not in hosts:
                     continue
+                mine = tuple(t.group.name for t in plan.targets if t.group.gpus)
                 for reason in judge_companion(build, hosts[platform]):
-                    if reason.status != PARTLY:
+                    if reason.status != PARTLY or (self.context.declared and not mine):
                         continue
                     same = (name, reason.question) in today
                     text = f"{reason.text} (as today)" if same else reason.text
                     kind = "companion" if same or not groups else "limit"
                     ground = (because(reason),)
                     place = places.get(name, NOWHERE)
-                    yield Break(kind, text, groups, (), *place, name, because=ground)
+                    yield Break(kind, text, mine or groups, (), *place, name, because=ground)
 
     def of_pins(self, pieces: Iterable[Piece]) -> Iterator[Break]:
         """Yield the packages that ask for another torch."""

@@ -109,6 +109,8 @@ class Upgrade(NamedTuple):
     declared: bool
     asked_for: bool
     """Something that was read asks for torch."""
+    open_files: tuple[str, ...] = ()
+    """Files whose index may hold the release: that is not known."""
     stale: bool = False
     """The catalog is older than the settings allow."""
     notes: tuple[str, ...] = ()

@@ -69,7 +69,7 @@ def verdict(found: Upgrade) -> str:
         return f"not known: it is newer than the catalog; {REFRESH}"
     if found.verdict == model.BLOCKED:
         return _blocked(found, after)
-    if found.unknown:
+    if found.declared and (found.unknown or found.open_files):
         return "; ".join(_doubtful(found, after, ()))
     if not found.declared:
         told = f"; in the files {after}" if found.asked_for else ""
@@ -106,9 +106,11 @@ def _doubtful(found: Upgrade, after: str, told: Collection[Target]) -> list[str]
         words.append(f"nothing that is known runs on {target_names(nothing, every)}")
     if open_:
         words.append(f"not known for {target_names(open_, every)}")
-    if rest:
-        words.append(f"for {target_names(rest, every)} {after}")
-    return words
+    if found.open_files:
+        words.append(f"not known for {', '.join(dict.fromkeys(found.open_files))}")
+    if rest and (told or words):
+        after = f"for {target_names(rest, every)} {after}"
+    return [*words, after] if rest else words
 
 
 def evidence_of(build: Build) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document
+from torchpin.fleet.model import Target
 from torchpin.named import NamedTuple
 from torchpin.resolve.model import Origin, Outcome, Plan, Want
 from torchpin.rewrite.parts import solve_parts
@@ -17,6 +18,7 @@ from torchpin.rewrite.projects import Draft, ProjectFix, of_script, written
 from torchpin.rewrite.request import (
     family_declarations,
     follower_declarations,
+    intended_targets,
     request_of,
     wants_from,
     wants_of,
@@ -50,6 +52,7 @@ Wishes = Callable[[bool, Collection[str]], Outcome]
 def moved(way: Way, context: Context, version: str, policy: str) -> Moved:
     """Return the plans of a way in for a release; bounds of companions give way if they must."""
     request = request_of(way, context, policy).request
+    request = request._replace(targets=planned_targets(way, context))
     if not request.targets:
         return Moved(Outcome((), (), ()))
     family = [*family_declarations(way), *follower_declarations(way)]
@@ -62,6 +65,17 @@ def moved(way: Way, context: Context, version: str, policy: str) -> Moved:
         return solve_parts(request, family, some, context.catalog)
 
     return least(wishes, {one.declaration.name for one in family})
+
+
+def planned_targets(way: Way, context: Context) -> tuple[Target, ...]:
+    """Return the targets of a way in; a file that is meant for CPUs is planned without GPUs."""
+    targets = intended_targets(way, context)
+    if not way.cpu_only:
+        return targets
+    return tuple(
+        one._replace(group=one.group._replace(gpus=(), driver=None, cuda_compat=None))
+        for one in targets
+    )
 
 
 def least(wishes: Wishes, packages: Collection[str]) -> Moved:
