@@ -24,6 +24,7 @@ COMMANDS = {
     "recipe": "install or build torch for a GPU: torchpin recipe --gpu V100",
     "matrix": "which releases run on which GPUs: a table, or a web page (--html)",
     "fleet": "show the declared fleet, import one, detect this machine",
+    "verify": "try the installed torch on this machine, GPU by GPU",
     "inspect": "read a wheel or a library: its CUDA, its GPUs, does the fleet run it",
     "catalog": "look builds up (show torch 2.14.1), refresh, verify or diff them",
     "constraints": "hold pip or uv to what runs on the fleet",
@@ -142,7 +143,7 @@ def _load(name: str) -> Command:
         what = "option" if name.startswith("-") else "command"
         known = ("--help", "--version") if what == "option" else tuple(COMMANDS)
         hint = nearest(name, known)
-        if not hint and name in ("refresh", "verify", "diff"):
+        if not hint and name in ("refresh", "diff"):
             hint = f"did you mean `torchpin catalog {name}`?"
         if not hint and what == "command" and os.path.exists(name):
             hint = f"did you mean `torchpin check {name}`?"
