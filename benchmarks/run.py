@@ -79,6 +79,8 @@ ENVIRONMENT = {
     # A user's Python keeps compiled modules; without them each run would compile them again.
     if key not in ("PYTHONDONTWRITEBYTECODE", "FORCE_COLOR")
 }
+ENVIRONMENT["TORCHPIN_NO_CACHE"] = "1"
+"""A check of a folder would show its first result again (``bench_folder`` measures that)."""
 
 
 class Result(NamedTuple):
@@ -231,6 +233,23 @@ def many(folder: Path) -> list[Result]:
     ]
 
 
+def again(runs: int) -> list[Result]:
+    """Compare a check of an unchanged folder with reading and hashing its files."""
+    if sys.platform == "win32":  # bench_folder asks for the processor time of POSIX
+        return []
+    from bench_folder import measure
+
+    results = []
+    for every, some in ((50, "few"), (2, "half")):
+        times = measure(every, runs, processor=True)
+        name = f"1,000 mixed files, {some} with torch"
+        results += [
+            Result(f"{name}: check / read and hash", times.cold / times.hashed, None, "x"),
+            Result(f"{name}: check again / read and hash", times.again / times.hashed, 2, "x"),
+        ]
+    return results
+
+
 def main() -> int:
     """Print the figures; 1 if a budget is broken."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -239,6 +258,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         results = [*cold_check(folder, runs), *warm(max(3, runs // 3)), *many(folder)]
+        results += again(max(3, runs // 3))
     for result in results:
         budget = "" if result.budget is None else f"budget {result.budget:g} {result.unit}"
         mark = "BROKEN" if result.broken else "ok" if result.budget is not None else ""
