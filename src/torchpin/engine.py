@@ -213,9 +213,8 @@ def read(
         paths += sources_of(settings, profile, options.paths or (".",), paths)
         if not paths:
             notes.append(
-                "no dependency files found (looked for requirements*.txt, requirements*.in, "
-                "constraints*.txt, files in requirements/, pyproject.toml, lock files, and files "
-                "that install PyTorch: Dockerfiles, scripts, Makefiles …)"
+                "no dependency files found: torchpin reads requirements*.txt, pyproject.toml, "
+                "lock files, and files that install PyTorch (Dockerfiles, CI files, scripts …)"
             )
     for path in paths:
         try:
@@ -453,11 +452,13 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
     )
     cells = tuple(way.part.cell if way.part is not None else () for way, _ in rows)
     notes = (*notes, *unknown_codes(stages.documents))
-    if not context.declared:
+    if stages.documents and not selections and not findings:
+        notes = (*notes, "nothing that was read asks for PyTorch or a package of its family")
+    elif not context.declared and stages.documents:
         notes = (
             *notes,
             "no fleet is declared: hardware is not judged "
-            "(write torchpin.toml, or use --gpu, --driver and --python)",
+            "(run `torchpin init`, or use --gpu, --driver and --python)",
         )
     old = old_catalog(context.catalog, options, settings)
     if old:

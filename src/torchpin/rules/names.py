@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchpin.documents.base import Document
-from torchpin.evidence import MEASURED
+from torchpin.documents.base import Declaration, Document
+from torchpin.evidence import INFERRED, MEASURED
 from torchpin.rules.context import Context, Way
-from torchpin.rules.model import ERROR, WARNING, Because, Finding
+from torchpin.rules.model import DISPLAY, ERROR, INFO, WARNING, Because, Finding, Fix
 from torchpin.rules.registry import Rule
 
 STUBS = {
@@ -32,11 +32,38 @@ STUBS = {
 known."""
 
 
+MEANT = ("torch", "torchvision", "torchaudio")
+TAKEN = frozenset(
+    (
+        *("orch", "torc", "torchh", "torrch", "trch", "troch", "ttorch"),
+        "torchvisoin",
+    )
+)
+"""Packages of PyPI whose names are typing errors of those of ``MEANT``, or look so."""
+
+_slips: dict[str, str] = {}
+
+
+def slips() -> dict[str, str]:
+    """Return each slip of a finger → the name that was meant: two letters swapped, one left out,
+    one typed twice; without the names of real packages."""
+    if not _slips:
+        for name in MEANT:
+            for at in range(len(name)):
+                rest = name[at + 1 :]
+                swapped = name[:at] + rest[:1] + name[at] + rest[1:]
+                for made in (swapped, name[:at] + rest, name[: at + 1] + name[at:]):
+                    if made not in MEANT and made not in TAKEN:
+                        _slips.setdefault(made, name)
+    return _slips
+
+
 class WrongName(Rule):
-    """A package of PyPI whose name is not that of the package that is meant.
+    """A package whose name is not that of the package that is meant.
 
     What it does: reports ``pytorch``, the name of the project and of its conda package, and
-    ``torch-vision``.
+    ``torch-vision``. A slip of a finger in a file that does not name the package otherwise
+    (``torhc``) is told as information.
 
     Why it is bad: PyPI's ``pytorch`` holds no library: its installation always fails. PyPI's
     ``torch-vision`` is a torchvision from before torch 1.0, and writes into its folder.
@@ -46,7 +73,7 @@ class WrongName(Rule):
     Fix: ask for ``torch``, or ``torchvision``.
 
     Evidence: the ``setup.py`` of the package. On an index of one's own the name may be real: there
-    it is a warning.
+    it is a warning. A slip rests on its spelling alone.
     """
 
     code = "TP109"
@@ -61,7 +88,11 @@ class WrongName(Rule):
         """Yield declarations of such packages."""
         if document.conda is not None or document.lock is not None:
             return
+        named = {declaration.name for declaration in document.declarations}
         for declaration in document.declarations:
+            right = slips().get(declaration.name)
+            if right is not None and right not in named and declaration.url is None:
+                yield self._slip(document, declaration, right)
             stub = STUBS.get(declaration.name)
             if stub is None or declaration.url is not None:
                 continue
@@ -74,6 +105,20 @@ class WrongName(Rule):
                 package=declaration.name,
                 because=(Because(says, MEASURED, source),),
             )
+
+    def _slip(self, document: Document, declaration: Declaration, right: str) -> Finding:
+        name = declaration.name
+        text = f"torchpin knows no package {name}, and it is a slip of a finger from {right}"
+        finding = self.finding(
+            document,
+            declaration.span,
+            f"{name}: is {right} meant?",
+            severity=INFO,
+            package=right,
+            because=(Because(text, INFERRED, "spelling"),),
+        )
+        line = f"{right}{declaration.specifier}"
+        return finding._replace(fix=Fix(DISPLAY, f"write {line}, if that is meant"))
 
 
 RULES = (WrongName,)
