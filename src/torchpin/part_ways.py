@@ -16,6 +16,7 @@ from torchpin.documents.base import Document, line_starts, position
 from torchpin.documents.parts import IMAGE, Image, Part
 from torchpin.fleet.model import Fleet, NodeGroup, Python, Target
 from torchpin.rules.context import Way
+from torchpin.select.environments import marker_holds
 from torchpin.select.image_torch import image_install, image_targets
 from torchpin.select.parts import facts_of, part_installs
 from torchpin.ways import Entry, Load, bound_groups, client_of, quiet, targets_of
@@ -54,9 +55,12 @@ def part_entries(file: Document, client: str | None, fleet: Fleet, load: Load) -
         ):
             if not found.install.requirements and not found.before:
                 continue
+            here = part_targets(found.part, targets)
+            if not here and targets:  # for systems that the fleet does not hold
+                continue
             yield Entry(
                 found.install,
-                part_targets(found.part, targets),
+                here,
                 bound,
                 indexes,
                 (file, *found.install.documents[1:]),
@@ -134,6 +138,8 @@ def _stands(image: Part, way: Way, ways: Sequence[Way]) -> bool:
 
 def part_targets(part: Part, targets: Iterable[Target]) -> tuple[Target, ...]:
     """Return the targets as the file itself narrows them."""
+    if part.marker is not None:
+        targets = [one for one in targets if marker_holds(part.marker, one) is not False]
     facts = facts_of(part)
     chosen = on_platform(part.platform or ("linux" if part.image is not None else None), targets)
     python = part.python or facts.python

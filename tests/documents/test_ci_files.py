@@ -435,6 +435,12 @@ def test_hosted_runners(label: str, platform: str | None) -> None:
         ("workflows/ci.yml", None),
         (".github/dependabot.yml", None),
         ("environment.yml", "environment.yml"),
+        ("env311.yml", "environment.yml"),
+        ("conda-gpu.yaml", "environment.yml"),
+        ("conda-envs/gpu.yaml", "environment.yml"),
+        ("envs/gpu.yaml", "environment.yml"),
+        ("environments/py311.yml", "environment.yml"),
+        ("myenv.yml", None),
     ],
 )
 def test_kinds_by_path(path: str, kind: str | None) -> None:

@@ -169,7 +169,7 @@ def listing_of(paths: Sequence[str], kinds: frozenset[str] | None = None) -> Lis
             places.append((folder, os.path.realpath(folder)))
             found += _walk(folder, wanted, folders, places, skipped)
             continue
-        named = kind_of(path)
+        named = kind_of(path) or _kind_by_keys(path)
         if named not in wanted and path.lower().endswith(_OTHER_KINDS):
             raise UsageError(
                 "is no kind of file that torchpin reads",
@@ -191,6 +191,15 @@ def fingerprint(listing: Listing, digests: Mapping[str, str]) -> str:
     ]
     lines += ["\0".join(pair) for pair in (*listing.places, ("", ""), *listing.skipped)]
     return seen.listed(lines)
+
+
+def _kind_by_keys(path: str) -> str | None:
+    """Return the kind of a YAML file whose name does not tell: an environment of conda."""
+    if not path.lower().endswith((".yml", ".yaml")):
+        return None
+    from torchpin.documents.loader import is_environment, read_bytes
+
+    return "environment.yml" if is_environment(read_bytes(path, _LARGEST)) else None
 
 
 def python_files(places: Sequence[str]) -> tuple[str, ...]:

@@ -60,6 +60,8 @@ class Stage:
         self.folder: str = base.folder if base is not None else ""
         self.copied: list[tuple[str, str]] = list(base.copied) if base is not None else []
         """(path in the context, path in the image), folders with a slash at the end."""
+        self.written: dict[str, tuple[Text, ...]] = dict(base.written) if base is not None else {}
+        """Path in the image → lines of a here-document that ``COPY`` puts there."""
         self.platform: str | None = base.platform if base is not None else None
         self.shell: list[str] = list(base.shell) if base is not None else ["/bin/sh", "-c"]
         self.reader: Reader | None = None
@@ -330,7 +332,10 @@ class _Builder:
             Source(instruction.source.cut(at, len(text)))
         )
         paths = [text_of(self.substituted(word.atoms, stage.variables)) for word in words]
-        if len(paths) < 2 or any("<<" in path for path in paths):
+        if instruction.heredocs:
+            self.write(stage, instruction, paths[-1] if paths else "")
+            return
+        if len(paths) < 2:
             return
         target = paths[-1]
         if not target.startswith("/"):
@@ -343,6 +348,29 @@ class _Builder:
             stage.copied.append((source, target))
             if many or "*" in name:
                 stage.copied.append((source, _normal(f"{target}/{name}")))
+
+    def write(self, stage: Stage, instruction: Instruction, target: str) -> None:
+        """Take in ``COPY <<EOF requirements.txt``: variables in it are the builder's.
+
+        Several documents go into a folder, each by its own name.
+        """
+        if not target.startswith("/"):
+            target = f"{stage.folder}/{target}"
+        marks = list(_HEREDOC.finditer(instruction.source.text))
+        for mark, (body, span) in zip(marks, instruction.heredocs, strict=False):
+            lines: list[Text] = []
+            at = span.start
+            for line in body.split("\n"):
+                begin = at + len(line) - len(line.lstrip())
+                end = at + len(re.sub(r"(?:^|\s)#.*", "", line).rstrip())
+                if begin < end:
+                    word: Word = (Atom(self.file.text[begin:end], begin, end, True),)
+                    if not mark[2]:
+                        word = self.substituted(word, stage.variables)
+                    lines.append(Text(word, Span(begin, end)))
+                at += len(line) + 1
+            into = len(marks) > 1 or target.endswith("/")
+            stage.written[_normal(f"{target}/{mark[3]}" if into else target)] = tuple(lines)
 
     def in_context(self, stage: Stage, folder: str, path: str) -> str:
         """Return where in the build context a file of the image lies, as far as it is known."""
@@ -384,6 +412,11 @@ class _Builder:
         rest = Source(instruction.source.cut(at, len(text)))
         before = len(reader.parts)
         environ = dict(stage.variables)
+        for place, lines in stage.written.items():
+            reader.files[place] = (lines, None)
+            inside = f"{_normal(stage.folder)}/".replace("//", "/")
+            if place.startswith(inside):
+                reader.files[place[len(inside) :]] = (lines, None)
         reader.fresh()
         reader.activated = _virtual(environ)
         words = _json_words(rest)

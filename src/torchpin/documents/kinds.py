@@ -63,7 +63,8 @@ FORMS: tuple[Form, ...] = (
     Form("pre-commit", r"\.pre-commit-config\.ya?ml", "precommit_config:read_precommit_config"),
     Form(
         "environment.yml",
-        r"(?:[^/]*[-_.])?(?:environment|env|conda)(?:[-_.][^/]*)?\.ya?ml",
+        r"(?:[^/]*[-_.])?(?:environment|env|conda)(?:[-_.\d][^/]*)?\.ya?ml"
+        r"|(?:[^/]*[-_.])?(?:environments|envs|conda(?:[-_.][^/]*)?)/[^/]+\.ya?ml",
         "environment_yml:read_environment_yml",
     ),
 )

@@ -100,7 +100,9 @@ def load(path: str, cache: dict[str, Document]) -> Document:
 
 def kind_by_text(data: bytes) -> str:
     """Return the kind of a file whose name does not tell: a script by its first line, a Dockerfile
-    by its first instruction, else a requirements file."""
+    by its first instruction, an environment of conda by its keys, else a requirements file."""
+    if is_environment(data):
+        return "environment.yml"
     head = data[:80].partition(b"\n")[0]
     if head.startswith(b"#!") and head.split()[-1].endswith((b"sh", b"-e", b"-x")):
         return "shell"
@@ -110,6 +112,12 @@ def kind_by_text(data: bytes) -> str:
         if match(rb"(?:#[^\n]*\n|\s*\n|ARG [^\n]*\n)*FROM [^\s=]+(?:\s+[Aa][Ss] \S+)?\s*\n", data):
             return "dockerfile"
     return "requirements"
+
+
+def is_environment(data: bytes) -> bool:
+    """True if a YAML file holds ``channels`` and ``dependencies``, as those of conda do."""
+    text = b"\n" + data
+    return b"\nchannels:" in text and b"\ndependencies:" in text
 
 
 def read_as(kind: str, path: str, data: bytes) -> Document:
@@ -174,7 +182,12 @@ def read_parts(kind: str, path: str, data: bytes) -> Document:
     module, _, function = (reader_of(kind) or "").partition(":")
     read: Callable[[str, bytes], Document]
     read = getattr(import_module(f"torchpin.documents.{module}"), function)
-    document = read(path, data)
+    if kind == "makefile":
+        from torchpin.documents.makefile import read_makefile
+
+        document = read_makefile(path, data, read_bytes)
+    else:
+        document = read(path, data)
     if kind == "compose":
         from torchpin.documents.compose import with_builds
 

@@ -6,8 +6,9 @@ line is a script of its own; a target is an environment of its own.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from torchpin.documents.atoms import Atom, Source, Word, cut, span_of, text_of, unknown
 from torchpin.documents.base import Document, Span
@@ -16,6 +17,7 @@ from torchpin.documents.commands import Reader
 from torchpin.documents.parts import Part, file_of
 from torchpin.documents.scripts import INSTALLS, notes_in
 from torchpin.documents.shell import read_script
+from torchpin.errors import TorchpinError
 from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 
@@ -25,6 +27,9 @@ _ASSIGN = regex(
 )
 _EXPORT = regex(r"export\s+([A-Za-z_]\w*(?:\s+[A-Za-z_]\w*)*)\s*$")
 _RULE = regex(r"(?P<targets>[^\s:=#][^:=#]*?)\s*&?::?(?!=)(?P<rest>.*)", re.DOTALL)
+_DEFINE = regex(r"\s*(?:(?:override|export)\s+)*define\s+([A-Za-z_.][\w.-]*)\s*(?:[:?+]*=)?\s*$")
+_ENDEF = regex(r"\s*endef\b")
+_INCLUDE = regex(r"\s*(?:-|s)?include\s+")
 _CONDITION = regex(r"\s*(ifeq|ifneq|ifdef|ifndef)\b")
 _JUST_ASSIGN = regex(r"(?P<export>export\s+)?(?P<name>[A-Za-z_][\w-]*)\s*:=\s*")
 _JUST_RECIPE = regex(r"@?(?P<name>[A-Za-z_][\w-]*)(?P<args>[^:]*):(?!=)")
@@ -34,6 +39,13 @@ _JUST_DEFAULT = regex(
     r"(?:env_var_or_default|env)\(\s*(?:\"[^\"]*\"|'[^']*')\s*,\s*(?:\"([^\"\\]*)\"|'([^']*)')\s*\)"
 )
 _JUST_USE = regex(r"\{\{\s*([^{}]*?)\s*\}\}")
+_JUST_ATTRIBUTES = regex(r"\[(.*)\]\s*")
+_JUST_SYSTEMS = {
+    "linux": "sys_platform == 'linux'",
+    "macos": "sys_platform == 'darwin'",
+    "windows": "sys_platform == 'win32'",
+    "unix": "sys_platform != 'win32'",
+}
 _DEEPEST = 12
 _LONGEST = 2_000
 """Atoms that a value may grow to."""
@@ -51,15 +63,18 @@ class _Line(NamedTuple):
 class _Makefile:
     """Follows one Makefile."""
 
-    def __init__(self, file: Document) -> None:
+    def __init__(self, file: Document, load: Callable[[str], bytes] | None = None) -> None:
         self.file = file
+        self.load = load
+        """Gives the bytes of an included file."""
         self.text = file.text
         self.variables: dict[str, Word] = {}
         self.exported: set[str] = set()
         self.own: dict[str, dict[str, Word]] = {}
         """Target → its own variables."""
         self.readers: list[Reader] = []
-        self.ambiguous: set[str] = set()
+        self.included = 0
+        """Files that were taken in."""
 
     def read(self) -> Iterator[Part]:
         """Yield the parts of all recipes."""
@@ -67,7 +82,13 @@ class _Makefile:
         self.define(lines)
         target = ""
         reader: Reader | None = None
+        defining = False
         for line in lines:
+            if _DEFINE.match(line.text) and not line.recipe:
+                defining = True
+            if defining:
+                defining = _ENDEF.match(line.text) is None
+                continue
             if not line.recipe:
                 match = _RULE.match(line.text)
                 if match is None or _ASSIGN.match(line.text):
@@ -100,7 +121,7 @@ class _Makefile:
         lead = re.match(r"[ \t]*[@+-]*[ \t]*", source.text)
         word = source.cut(lead.end() if lead is not None else 0, len(source.text))
         own = self.own.get(target, {})
-        expanded = self.expanded(word, {**self.variables, **own}, 0, recipe=True)
+        expanded = self.expanded(word, {**self.variables, **own}, 0)
         if len(expanded) > _LONGEST:
             return
         environ = {
@@ -108,31 +129,43 @@ class _Makefile:
             for name, value in self.variables.items()
             if name in self.exported
         }
-        reader.fresh()
-        reader.read(read_script(Source(expanded), environ))
+        for line in _lines_of(expanded):
+            reader.fresh()
+            reader.read(read_script(Source(line), environ))
 
     # -- variables
 
-    def define(self, lines: list[_Line]) -> None:
-        """Take in the variables: recipes see what they are at the end of the file."""
-        depth = 0
-        skipping = False
+    def define(self, lines: list[_Line], depth: int = 0) -> None:
+        """Take in the variables: recipes see what they are at the end of the file.
+
+        ``depth``: of the conditions that an including file has put around it all.
+        """
+        block: tuple[str, int] | None = None
         for line in lines:
+            text = line.text
+            if block is not None:
+                if _ENDEF.match(text):
+                    name, begin = block
+                    end = max(self.text.rfind("\n", 0, line.span.start), begin)
+                    self.put(name, (Atom(self.text[begin:end], begin, end, True),), depth)
+                    block = None
+                continue
             if line.recipe:
                 continue
-            text = line.text
+            define = _DEFINE.match(text)
+            if define is not None:
+                at = self.text.find("\n", line.span.end)
+                block = (define[1], at + 1 if at >= 0 else len(self.text))
+                continue
+            include = _INCLUDE.match(text)
+            if include is not None:
+                self.include(cut(line.atoms, include.end()), depth)
+                continue
             if _CONDITION.match(text):
                 depth += 1
                 continue
             if re.match(r"\s*endif\b", text):
                 depth = max(depth - 1, 0)
-                continue
-            if re.match(r"\s*define\b", text):
-                skipping = True
-            if re.match(r"\s*endef\b", text):
-                skipping = False
-                continue
-            if skipping:
                 continue
             export = _EXPORT.match(text.strip())
             if export is not None:
@@ -151,6 +184,41 @@ class _Makefile:
                     continue
                 scope = self.own.setdefault(rule["targets"].split()[0], {})
             self.assign(line, match, scope, depth)
+
+    def put(self, name: str, value: Word, depth: int) -> None:
+        """Set a variable, maybe inside of a condition."""
+        have = self.variables.get(name)
+        if depth and have is not None and text_of(have) != text_of(value):
+            at = span_of(value).start
+            value = (unknown(name, at, at),)
+        self.variables[name] = value
+
+    def include(self, word: Word, depth: int) -> None:
+        """Take in the variables of included files: they are judged, and edited nowhere from here.
+
+        A file that cannot be read may be made by a rule: nothing is known of it.
+        """
+        names = self.expanded(word, self.variables, 0)
+        at = span_of(word).start
+        for path in text_of(names).split("#")[0].split():
+            if self.load is None or self.included >= _DEEPEST or set("$*?[") & set(path):
+                continue
+            self.included += 1
+            try:
+                data = self.load(os.path.join(os.path.dirname(self.file.path), path))
+            except TorchpinError:
+                continue
+            other = _Makefile(file_of(self.file.path, data, "makefile"), self.load)
+            other.included = self.included
+            other.variables = dict(self.variables)
+            other.define(list(_logical_lines(other.text)), depth)
+            self.included = other.included
+            for name, value in other.variables.items():
+                if value is not self.variables.get(name):
+                    self.variables[name] = tuple(
+                        Atom(one.value, at, at, False, None, name, one.known) for one in value
+                    )
+            self.exported |= other.exported
 
     def assign(self, line: _Line, match: re.Match[str], scope: dict[str, Word], depth: int) -> None:
         """Take in one assignment."""
@@ -180,9 +248,32 @@ class _Makefile:
                 value = self.expanded(value, scope, 0)
             scope[name] = value
 
-    def expanded(
-        self, word: Word, scope: Mapping[str, Word], depth: int, *, recipe: bool = False
-    ) -> Word:
+    def called(
+        self, word: Word, scope: Mapping[str, Word], depth: int
+    ) -> tuple[Word, Mapping[str, Word]] | None:
+        """Return what ``call NAME,argument…`` stands for, and the scope in which; None: nothing
+        that is known."""
+        text = text_of(word)
+        commas = [len("call")]
+        level = 0
+        for at, char in enumerate(text):
+            level += (char in "({") - (char in ")}")
+            if char == "," and level == 0:
+                commas.append(at)
+        pieces = [
+            cut(word, begin + 1, end)
+            for begin, end in zip(commas, [*commas[1:], len(text)], strict=True)
+        ]
+        value = scope.get(text_of(pieces[0]).strip())
+        if value is None:
+            return None
+        given = {
+            str(number): self.expanded(one, scope, depth + 1) for number, one in enumerate(pieces)
+        }
+        empty: dict[str, Word] = {str(number): () for number in range(1, 10)}
+        return value, {**scope, **empty, **given}
+
+    def expanded(self, word: Word, scope: Mapping[str, Word], depth: int) -> Word:
         """Return a word with make's variables replaced."""
         text = text_of(word)
         if "$" not in text:
@@ -210,18 +301,35 @@ class _Makefile:
             else:
                 name, stop = following, index + 2
             span = span_of(cut(word, index, stop))
+            inside: Mapping[str, Word] = scope
             value = scope.get(name)
+            if name.startswith("call ") and depth <= _DEEPEST:
+                begin = text.index("call ", index)
+                call = self.called(cut(word, begin, stop - 1), scope, depth)
+                value, inside = call if call is not None else (None, scope)
             if value is None or depth > _DEEPEST:
                 shown = re.match(r"[\w.-]*", name)
                 found.append(unknown(shown[0] if shown is not None else name, *span))
             else:
-                inner = self.expanded(value, scope, depth + 1)
+                inner = self.expanded(value, inside, depth + 1)
                 found += [atom.used_at(*span, name) for atom in inner]
             if len(found) > _LONGEST:
                 return tuple(found)
             at = index = stop
         found += cut(word, at)
         return tuple(found)
+
+
+def _lines_of(word: Word) -> Iterator[Word]:
+    """Yield the lines that a recipe line has become: a variable may hold several."""
+    text = text_of(word)
+    at = 0
+    for match in re.finditer(r"(?<!\\)\n|\Z", text):
+        lead = re.compile(r"[ \t]*[@+-]*[ \t]*").match(text, at)
+        begin = lead.end() if lead is not None and at else at
+        if begin < match.start():
+            yield cut(word, begin, match.start())
+        at = match.end()
 
 
 def _closing(text: str, start: int) -> int:
@@ -276,13 +384,16 @@ def _logical_lines(text: str) -> Iterator[_Line]:
             yield _Line(word, value, Span(begin, end), recipe)
 
 
-def read_makefile(path: str, data: bytes) -> Document:
-    """Return the document of a Makefile; never raises."""
+def read_makefile(path: str, data: bytes, load: Callable[[str], bytes] | None = None) -> Document:
+    """Return the document of a Makefile; never raises.
+
+    ``load`` gives the bytes of the files that it includes; what cannot be read is passed over.
+    """
     file = file_of(path, data, "makefile")
     if INSTALLS.search(file.text) is None:
         return file
     file = file._replace(comments=notes_in(file.text))
-    return file._replace(parts=tuple(_Makefile(file).read()))
+    return file._replace(parts=tuple(_Makefile(file, load).read()))
 
 
 # -- just
@@ -297,7 +408,8 @@ def read_justfile(path: str, data: bytes) -> Document:
     parts: list[Part] = []
     variables: dict[str, Word] = {}
     exported: set[str] = set()
-    recipes: list[tuple[str, dict[str, Word], list[tuple[int, int]]]] = []
+    recipes: list[tuple[str, str, dict[str, Word], list[tuple[int, int]]]] = []
+    systems: list[str] = []
     lines = list(re.finditer(r"[^\n]*(?:\n|\Z)", file.text))
     current: list[tuple[int, int]] | None = None
     for line in lines:
@@ -310,6 +422,11 @@ def read_justfile(path: str, data: bytes) -> Document:
             continue
         current = None
         if body.startswith("#"):
+            continue
+        attributes = _JUST_ATTRIBUTES.fullmatch(body)
+        if attributes is not None:
+            named = [one.strip() for one in attributes[1].split(",")]
+            systems += [_JUST_SYSTEMS[one] for one in named if one in _JUST_SYSTEMS]
             continue
         match = _JUST_ASSIGN.match(body)
         if match is not None:
@@ -329,16 +446,18 @@ def read_justfile(path: str, data: bytes) -> Document:
                     Atom(argument[which], start, start + len(argument[which]), True),
                 )
             current = []
-            recipes.append((recipe["name"], own, current))
-    for name, own, body_lines in recipes:
-        setting = Setting(file, prefix=f"recipe {name}, ", environment=f"recipe {name}")
+            recipes.append((recipe["name"], " or ".join(systems), own, current))
+            systems = []
+    for name, marker, own, body_lines in recipes:
+        where = f"recipe {name} {marker}" if marker else f"recipe {name}"
+        setting = Setting(file, prefix=f"recipe {name}, ", environment=where)
         reader = Reader(setting)
         scope = {**variables, **own}
         environ = {key: variables[key] for key in exported if key in variables}
         for word in _just_scripts(file.text, body_lines):
             reader.fresh()
             reader.read(read_script(Source(_interpolated(word, scope)), environ))
-        parts += reader.parts
+        parts += [one._replace(marker=marker or None) for one in reader.parts]
     return file._replace(parts=tuple(parts))
 
 

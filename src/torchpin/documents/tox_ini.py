@@ -22,6 +22,7 @@ from torchpin.documents.tox_names import (
     factors_of,
     holds,
     joined_name,
+    marker_of,
     python_of,
     range_of,
 )
@@ -62,6 +63,8 @@ class Given(NamedTuple):
     uncertain: str | None
     at: Option | None
     """The option that holds the lines."""
+    marker: str | None = None
+    """On which systems it installs."""
 
 
 def read_tox_ini(path: str, data: bytes) -> Document:
@@ -88,11 +91,11 @@ def in_toml(file: Document, legacy: View) -> tuple[Part, ...]:
 
 def tox_parts(file: Document, ini: Ini) -> tuple[Part, ...]:
     """Return one part for each set of lines that environments of a tox file install."""
-    groups: dict[tuple[tuple[Line, ...], tuple[IndexLine, ...]], list[tuple[str, Given]]] = {}
+    groups: dict[tuple[object, ...], list[tuple[str, Given]]] = {}
     for name in environments(ini):
         given = given_to(ini, name)
         if given.lines:
-            groups.setdefault((given.lines, given.indexes), []).append((name, given))
+            groups.setdefault((given.lines, given.indexes, given.marker), []).append((name, given))
     client = "uv" if _runs_uv(ini) else "pip"
     parts = []
     for some in groups.values():
@@ -117,6 +120,7 @@ def tox_parts(file: Document, ini: Ini) -> tuple[Part, ...]:
                 python=_python(ini, names),
                 uncertain=given.uncertain,
                 environment=names[0],
+                marker=given.marker,
             )
         )
     return tuple(parts)
@@ -173,7 +177,14 @@ def given_to(ini: Ini, name: str) -> Given:
     if command is not None:
         indexes += _from_command(command)
     reason = uncertain[0] if uncertain else None
-    return Given(tuple(lines), tuple(indexes), reason, deps)
+    systems = _option(ini, name, "platform")
+    chosen = [
+        line.text[at:]
+        for line in (systems.lines if systems is not None else ())
+        for condition, at in [condition_of(line.text)]
+        if not condition or holds(condition, name)
+    ]
+    return Given(tuple(lines), tuple(indexes), reason, deps, marker_of("".join(chosen)))
 
 
 def _lines(

@@ -12,6 +12,8 @@ from torchpin.patterns import regex
 
 MOST = 500
 """Environments of one list; more are not told apart."""
+SYSTEMS = ("linux", "darwin", "win32")
+"""``sys.platform`` of the systems that torch has wheels for."""
 _BRACES = regex(r"\{([^{}]*)\}")
 _CONDITION = regex(r"(?P<when>[\w {},.!-]+?)\s*:\s+(?P<what>\S.*)\Z", re.DOTALL)
 _PY = regex(r"(?:py|python|cpython)-?(?P<major>[23])\.?(?P<minor>\d+)?t?")
@@ -89,6 +91,24 @@ def holds(condition: str, name: str) -> bool:
 def factors_of(condition: str) -> list[str]:
     """Return environments that the condition itself speaks of, without those that it excludes."""
     return [part for part in expand(condition) if part and "!" not in part]
+
+
+def marker_of(pattern: str) -> str | None:
+    """Return ``platform`` of an environment as a marker; None: it takes any system.
+
+    tox matches it as a regular expression with ``sys.platform``; environments for another one are
+    skipped. Source: https://tox.wiki/en/latest/config.html#platform.
+    """
+    pattern = pattern.strip()
+    if not pattern or "{" in pattern or len(pattern) > 200:
+        return None
+    try:
+        found = [one for one in SYSTEMS if re.match(pattern, one)]
+    except (re.error, RecursionError):
+        return None
+    if len(found) == len(SYSTEMS):
+        return None
+    return " or ".join(f"sys_platform == '{one}'" for one in found or ["none of these"])
 
 
 def python_of(name: str) -> str | None:

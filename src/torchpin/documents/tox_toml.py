@@ -12,7 +12,7 @@ from torchpin.documents.lines import Logical
 from torchpin.documents.parts import Part, part_of, quoted
 from torchpin.documents.toml_view import View, opened_toml
 from torchpin.documents.tox_ini import UV_VARIABLES, VARIABLES
-from torchpin.documents.tox_names import MOST, joined_name, python_of, range_of
+from torchpin.documents.tox_names import MOST, joined_name, marker_of, python_of, range_of
 
 KIND = "tox.toml"
 
@@ -35,7 +35,7 @@ def parts_of(file: Document, root: View) -> list[Part]:
     client = "uv" if any(one.startswith("tox-uv") for one in requires) else "pip"
     groups: dict[tuple[int, ...], list[str]] = {}
     for name in names:
-        found = [_key(own.get(name), base, key) for key in ("deps", "set_env")]
+        found = [_key(own.get(name), base, key) for key in ("deps", "set_env", "platform")]
         deps = found[0]
         if deps is not None and isinstance(deps.value, list):
             places = tuple(-1 if one is None else one.node.start for one in found)
@@ -46,6 +46,7 @@ def parts_of(file: Document, root: View) -> list[Part]:
             _key(own.get(some[0]), base, "deps"),
             _key(own.get(some[0]), base, "set_env"),
         )
+        systems = _key(own.get(some[0]), base, "platform")
         assert deps is not None
         lines, unsure = _lines(file.text, deps)
         part = part_of(
@@ -63,6 +64,9 @@ def parts_of(file: Document, root: View) -> list[Part]:
                 python=_python(some, own, base),
                 uncertain="some of its deps are taken from elsewhere" if unsure else None,
                 environment=some[0],
+                marker=marker_of(systems.value)
+                if systems is not None and isinstance(systems.value, str)
+                else None,
             )
         )
     return parts
