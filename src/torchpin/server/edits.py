@@ -82,9 +82,13 @@ def _trimmed(old: str, new: str, offset: int) -> Edit:
 def ignore_edit(document: Document, offset: int, code: str) -> Edit | None:
     """Return the edit that silences a rule for the place at ``offset`` by a comment.
 
-    Behind the line, else on a line of its own above. Each is tried on the text: the comment must be
-    one, must cover the line, and must change nothing else that is read. None: no comment can.
+    Behind the line, else on a line of its own above it, or above the first of the lines that it
+    continues. Each is tried on the text: the comment must be one, must cover the line, and must
+    change nothing else that is read. None: no comment can, or the file is a lock, which its tool
+    writes anew.
     """
+    if document.lock is not None or document.path.endswith(".lock"):
+        return None
     text, starts = document.text, line_starts(document.text)
     line = position(starts, offset).line
     drafts: list[Edit] = []
@@ -100,8 +104,15 @@ def ignore_edit(document: Document, offset: int, code: str) -> Edit | None:
     stop = begin + len(text[begin:end].rstrip("\r\n"))
     words = f"# torchpin: ignore[{code}]"
     drafts.append(Edit(Span(stop, stop), f"  {words}"))
-    indent = text[begin:stop][: len(text[begin:stop]) - len(text[begin:stop].lstrip(" \t"))]
-    drafts.append(Edit(Span(begin, begin), f"{indent}{words}{document.newline}"))
+    above = line
+    while above > 1 and text[starts[above - 2] : starts[above - 1]].rstrip().endswith("\\"):
+        above -= 1
+    for number in dict.fromkeys((line, above)):
+        at = starts[number - 1]
+        end = starts[number] if number < len(starts) else len(text)
+        row = text[at:end]
+        indent = row[: len(row) - len(row.lstrip(" \t"))]
+        drafts.append(Edit(Span(at, at), f"{indent}{words}{document.newline}"))
     file = _whole(document)
     for draft in drafts:
         if _silences(file, draft, offset, code):
