@@ -27,6 +27,7 @@ COMMANDS = {
     "verify": "try the installed torch on this machine, GPU by GPU",
     "inspect": "read a wheel or a library: its CUDA, its GPUs, does the fleet run it",
     "catalog": "look builds up (show torch 2.14.1), refresh, verify or diff them",
+    "server": "serve an editor (LSP): findings as you type, fixes, completion",
     "constraints": "hold pip or uv to what runs on the fleet",
     "index": "a package index of what runs on the fleet: torchpin index build DIR",
     "pip": "run pip, held to what runs on a group: torchpin pip -- install torch",
