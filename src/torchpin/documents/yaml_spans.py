@@ -20,6 +20,7 @@ MAX_YAML = 4 * 1024 * 1024
 """Characters; what people write by hand is smaller by far."""
 MAX_DEPTH = 100
 """Values inside of values; also where libyaml, which has a limit of its own, is not there."""
+_LINE_END = regex(r"[\r\n]")
 _PROPERTIES = regex(r"(?:[&!][^\s,\[\]{}]*(?:\s+|\Z))*")
 """Anchor and tag, which stand before a value."""
 
@@ -224,9 +225,8 @@ def _comments(text: str, scalars: list[Node]) -> tuple[Span, ...]:
             at = text.find("#", max(ends[starts[index]], at + 1))
             continue
         if at == 0 or text[at - 1].isspace():
-            end = at
-            while end < len(text) and text[end] not in "\r\n":
-                end += 1
+            line = _LINE_END.search(text, at)
+            end = line.start() if line is not None else len(text)
             found.append(Span(at, end))
             at = text.find("#", end)
         else:

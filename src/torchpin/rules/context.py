@@ -170,7 +170,7 @@ class Context:
     """All that rules may ask. What they ask again and again is worked out once."""
 
     __slots__ = (
-        *("_projects", "_served"),
+        *("_checks", "_projects", "_served"),
         *("catalog", "declared", "documents", "drivers", "fleet", "memo", "ways"),
     )
 
@@ -195,6 +195,7 @@ class Context:
         """What a rule has worked out once for all ways, by a key of its own."""
         self._projects: dict[str, list[Way]] | None = None
         self._served: dict[int, frozenset[str]] = {}
+        self._checks: dict[int, bool] = {}
 
     def served_by(self, way: Way) -> frozenset[str]:
         """Return the groups that a way of this context works for."""
@@ -243,13 +244,21 @@ class Context:
                 if one.has_family:
                     self._projects.setdefault(one.project, []).append(one)
         own = (way.install.root.path, way.install.name)
+        checks = checks_only(way)
         return [
             other
             for other in self._projects.get(way.project, ())
             if (other.install.root.path, other.install.name) != own
             and not together(way, other)
-            and (checks_only(way) or not checks_only(other))
+            and (checks or not self.checks_only(other))
         ]
+
+    def checks_only(self, way: Way) -> bool:
+        """Return what ``checks_only`` does of a way of this context, told once."""
+        found = self._checks.get(id(way))
+        if found is None:
+            found = self._checks[id(way)] = checks_only(way)
+        return found
 
     def pairs(self, way: Way) -> Iterator[tuple[JudgedSet, Judged]]:
         """Yield every selection of a way with its set."""

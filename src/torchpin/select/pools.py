@@ -17,6 +17,12 @@ from torchpin.select.model import PlacedIndex
 
 _versions: dict[str, Version] = {}
 _specifiers: dict[str, SpecifierSet] = {}
+_offered: dict[int, tuple[tuple[Build, ...], list[tuple[Build, Version, bool, str | None]]]] = {}
+"""By the identity of a tuple of builds, which is kept beside: what all its candidates share."""
+_MOST_OFFERED = 64
+_admitted: dict[str, dict[Version, bool]] = {}
+"""By the text of a specifier: which versions it admits, pre-releases too."""
+_MOST_ADMITTED = 1024
 
 
 def version_of(text: str) -> Version:
@@ -135,16 +141,24 @@ def requires_of(build: Build, facts: Facts) -> str | None:
 
 def candidates_of(offered: Offer, index: PlacedIndex, rank: int, facts: Facts) -> list[Candidate]:
     """Return the builds of an offer as candidates."""
+    builds, inferred = offered.builds, offered.inferred
+    known = _offered.get(id(builds))
+    if known is None:  # most files of a run ask for the same builds
+        if len(_offered) >= _MOST_OFFERED:
+            _offered.clear()
+        rows = [
+            (
+                build,
+                version_of(build.full_version),
+                build.evidence == INFERRED,
+                requires_of(build, facts),
+            )
+            for build in builds
+        ]
+        known = _offered[id(builds)] = builds, rows
     return [
-        Candidate(
-            build,
-            index,
-            version_of(build.full_version),
-            rank,
-            offered.inferred or build.evidence == INFERRED,
-            requires_of(build, facts),
-        )
-        for build in offered.builds
+        Candidate(build, index, version, rank, inferred or guessed, requires)
+        for build, version, guessed, requires in known[1]
     ]
 
 
@@ -155,12 +169,18 @@ def matching(ask: Ask, candidates: tuple[Candidate, ...], *, pre: bool) -> list[
     """
     if pre or ask.specifier.prereleases:
         return [c for c in candidates if ask.specifier.contains(c.version, prereleases=True)]
-    verdicts: dict[Version, bool] = {}
+    if len(_admitted) >= _MOST_ADMITTED:
+        _admitted.clear()
+    text = str(ask.specifier)
+    verdicts = {} if "===" in text else _admitted.setdefault(text, {})  # it compares spellings
+    found: list[Candidate] = []
     for candidate in candidates:
         version = candidate.version
-        if version not in verdicts:
-            verdicts[version] = ask.specifier.contains(version, prereleases=True)
-    found = [c for c in candidates if verdicts[c.version]]
+        verdict = verdicts.get(version)
+        if verdict is None:
+            verdict = verdicts[version] = ask.specifier.contains(version, prereleases=True)
+        if verdict:
+            found.append(candidate)
     finals = [c for c in found if not c.version.is_prerelease]
     return finals or found
 
