@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from torchpin.cli.init_ask import project_python
 from torchpin.cli.init_hook import has_hook, with_hook
 from torchpin.cli.main import guarded
+from torchpin.fleet.importers.model import Found, Machine, SeenGpu, Told
 from torchpin.fleet.profile import load_profile
 
 
@@ -40,7 +43,6 @@ def test_cpu_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["--gpu", "V1000"],
         ["--gpu", "RTX 6000"],
         ["--gpu", "V100", "--driver", "latest"],
@@ -131,21 +133,116 @@ def test_what_cannot_be_added_to_is_shown(
     assert hooks.read_text() == text
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
-def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
+def dialogue(folder: Path, typed: bytes, *arguments: str) -> tuple[int, str]:
+    """Return the exit code of ``init`` on a terminal where ``typed`` is typed, and its screen."""
     import pty
 
     master, slave = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "torchpin", "init", str(tmp_path)],
+        [sys.executable, "-m", "torchpin", "init", *arguments],
+        cwd=folder,
         stdin=slave,
         stdout=slave,
         stderr=slave,
+        env={**os.environ, "TERM": "dumb"},
     ) as process:
         os.close(slave)
-        os.write(master, b"V1000\nV100, A100\n550.54.15\n3.11\n")
-        assert process.wait(timeout=60) == 0
+        os.write(master, typed)
+        seen = b""
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:  # Linux tells the end so
+                break
+            if not part:
+                break
+            seen += part
+        code = process.wait(timeout=60)
     os.close(master)
+    return code, seen.decode()
+
+
+terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+
+
+@terminal
+def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
+    typed = b"V1000\nV100, A100\nlatest\n550.54.15\n4\n3.11\nlinux-aarch64\n"
+    code, seen = dialogue(tmp_path, typed)
+    assert code == 0, seen
     (group,) = load_profile(str(tmp_path / "torchpin.toml")).groups
     assert [gpu.arch for gpu in group.gpus] == ["sm_70", "sm_80"]
     assert (group.driver, str(group.pythons[0])) == ("550.54.15", "3.11")
+    assert group.platform == "linux-aarch64"
+    assert "nearest names: Tesla V100" in seen
+    assert seen.count("Driver, as nvidia-smi shows it") == 2
+    assert "\nglibc = " not in (tmp_path / "torchpin.toml").read_text()
+
+
+@terminal
+def test_enter_takes_what_the_project_tells_and_a_dash_leaves_out(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nrequires-python = ">=3.10,<3.12"\n')
+    code, seen = dialogue(tmp_path, b"V100\n-\n\n-\n")
+    assert code == 0, seen
+    assert "[>=3.10,<3.12]" in seen
+    text = (tmp_path / "torchpin.toml").read_text()
+    assert 'python = ">=3.10,<3.12"' in text and "from pyproject.toml" in text
+    (group,) = load_profile(str(tmp_path / "torchpin.toml")).groups
+    assert group.driver is None
+    assert "# platform = " in text
+
+
+@terminal
+def test_options_are_not_asked_for(tmp_path: Path) -> None:
+    code, seen = dialogue(tmp_path, b"", "--gpu", "V100")
+    assert (code, "What must" in seen) == (0, False)
+
+
+def test_yes_takes_what_the_machine_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".python-version").write_text("3.12.4\n")
+    facts = (("driver", Told("570.10", "NVML")), ("platform", Told("linux-x86_64", "uname")))
+    seen = Machine("host", (SeenGpu("Tesla V100-SXM2-16GB", (7, 0)),), "NVML", facts)
+    monkeypatch.setattr("torchpin.fleet.detect.detect", lambda: Found("itself", (seen,)))
+    assert guarded(["init", str(tmp_path), "--yes", "--driver", "550.54.15"]) == 0
+    (group,) = load_profile(str(tmp_path / "torchpin.toml")).groups
+    assert [gpu.arch for gpu in group.gpus] == ["sm_70"]
+    assert (group.driver, str(group.pythons[0])) == ("550.54.15", "3.12")
+    assert "CPU only" not in capsys.readouterr().out
+
+
+def test_yes_without_a_gpu_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = Machine("host", (), "no driver tells of a GPU", ())
+    monkeypatch.setattr("torchpin.fleet.detect.detect", lambda: Found("itself", (seen,)))
+    assert guarded(["init", str(tmp_path), "--yes"]) == 0
+    assert load_profile(str(tmp_path / "torchpin.toml")).groups[0].gpus == ()
+    assert "CPU only" in capsys.readouterr().out
+
+
+def test_without_a_terminal_nothing_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("V100\n"))
+    assert guarded(["init", str(tmp_path)]) == 2
+    assert "torchpin init --yes" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "python"),
+    [
+        ("pyproject.toml", '[project]\nrequires-python = ">=3.11"\n', ">=3.11"),
+        ("pyproject.toml", "[project\n", None),
+        ("pyproject.toml", "[project]\nrequires-python = 3\n", None),
+        (".python-version", "3.11.9\n3.12\n", "3.11"),
+        (".python-version", "pypy3.10\n", None),
+        (".python-version", "", None),
+    ],
+)
+def test_the_python_of_a_project(tmp_path: Path, name: str, text: str, python: str | None) -> None:
+    (tmp_path / name).write_text(text)
+    found = project_python(str(tmp_path))
+    assert (found.text if found else None) == python

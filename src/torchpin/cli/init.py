@@ -6,10 +6,12 @@ import os
 import sys
 
 from torchpin.catalog.model import PLATFORMS
+from torchpin.cli.arguments import Arguments
+from torchpin.cli.init_ask import NONE, Answers, Value, asked, found_out, split
 from torchpin.cli.init_hook import HOOKS, pre_commit
 from torchpin.cli.parser import Parser
-from torchpin.cli.terminal import out
-from torchpin.errors import ConfigError, TorchpinError, UsageError
+from torchpin.cli.terminal import out, tell
+from torchpin.errors import TorchpinError, UsageError
 from torchpin.report.style import clean
 
 PROFILE = "torchpin.toml"
@@ -17,7 +19,11 @@ PROFILE = "torchpin.toml"
 
 def parser() -> Parser:
     """Return the parser of ``init``."""
-    made = Parser("init", "Write a commented torchpin.toml: your GPUs, driver and Python.")
+    made = Parser(
+        "init",
+        "Write a commented torchpin.toml: your GPUs, driver and Python. On a terminal it asks for\n"
+        "what no option says, and offers what this machine and the project tell.",
+    )
     made.add_argument("folder", nargs="?", default=".", metavar="DIR", help="where (default: here)")
     made.add_argument("--group", default="main", metavar="NAME", help="name of the node group")
     made.add_argument(
@@ -36,7 +42,9 @@ def parser() -> Parser:
         action="store_true",
         help=f"write {HOOKS}, too, or add the hook to it; a profile that is there stays",
     )
-    made.add_argument("--yes", action="store_true", help="ask nothing")
+    made.add_argument(
+        "--yes", action="store_true", help="ask nothing: take what this machine tells"
+    )
     return made
 
 
@@ -52,7 +60,7 @@ def main(argv: list[str]) -> int:
     folder: str = args.folder
     if not os.path.isdir(folder):
         raise UsageError("there is no such folder", path=folder)
-    path = os.path.join(folder, PROFILE)
+    path = os.path.normpath(os.path.join(folder, PROFILE))
     if os.path.exists(path):
         if not args.pre_commit:
             raise UsageError(
@@ -63,58 +71,47 @@ def main(argv: list[str]) -> int:
         out(f"{clean(path)} is there already and stays as it is.\n")
         pre_commit(folder)
         return 0
-    gpus: list[str] = [name.strip() for text in args.gpu for name in text.split(",")]
-    driver: str | None = args.driver
-    python: str | None = args.python
-    if not gpus and not args.yes and sys.stdin.isatty():
-        gpus = ask_gpus()
-        driver = driver or (ask("Driver, as nvidia-smi shows it (empty: unknown): ") or None)
-        python = python or (ask("Python, like 3.11 or >=3.10,<3.13 (empty: any): ") or None)
-    if not gpus:
+    answers = answers_of(args, folder)
+    if answers.gpus is None:
         raise UsageError(
             "which GPUs does the fleet have?",
-            hint="torchpin init --gpu V100 --driver 550.54.15 --python 3.11   (--gpu none: CPU)",
+            hint="torchpin init --gpu V100 --driver 550.54.15 --python 3.11   (--gpu none: CPU)\n"
+            "  torchpin init --yes   takes what this machine tells",
         )
-    if gpus in (["none"], ["cpu"]):
-        gpus = []
-    text = profile_text(args.group, gpus, driver, python, args.platform, args.glibc)
-    write_new(path, text)
+    write_new(path, profile_text(args.group, answers))
     try:
         check_profile(path)
     except TorchpinError:
         os.unlink(path)
         raise
     out(f"Wrote {clean(path)}.\n")
+    if answers.gpus.where and answers.gpus.text in NONE:
+        tell(
+            "No GPU was found on this machine: the profile is one of CPU only. Name the GPUs of "
+            "the fleet there, or by --gpu.\n",
+            every=True,
+        )
     if args.pre_commit:
         pre_commit(folder)
     out("Next: torchpin check" + ("" if folder == "." else f" {clean(folder)}") + "\n")
     return 0
 
 
-def ask(question: str) -> str:
-    """Return the answer to a question on the terminal; the end of input answers nothing."""
-    try:
-        return input(question).strip()
-    except EOFError:
-        return ""
-
-
-def ask_gpus() -> list[str]:
-    """Ask for the GPUs until every name is known."""
-    from torchpin.fleet.gpus import find_gpu
-
-    while True:
-        answer = ask("GPUs of the group, comma-separated (V100, RTX 4090 …; empty: CPU only): ")
-        names = [name.strip() for name in answer.split(",") if name.strip()]
-        if not names:
-            return ["none"]
-        try:
-            for name in names:
-                find_gpu(name)
-        except ConfigError as error:
-            sys.stderr.write(f"{error}\n")
-            continue
-        return names
+def answers_of(args: Arguments, folder: str) -> Answers:
+    """Return what the profile is to say: what the options say, and if they name no GPU, what the
+    person at the terminal answers, or with ``--yes`` what this machine tells."""
+    given = Answers(
+        *(
+            Value(text) if text else None
+            for text in (",".join(args.gpu), args.driver, args.python, args.platform, args.glibc)
+        )
+    )
+    if given.gpus is not None:
+        return given
+    if args.yes:
+        pairs = zip(given, found_out(folder), strict=True)
+        return Answers(*(first or second for first, second in pairs))
+    return asked(given, found_out(folder)) if sys.stdin.isatty() else given
 
 
 def quoted(text: str) -> str:
@@ -129,22 +126,18 @@ def quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def profile_text(
-    group: str,
-    gpus: list[str],
-    driver: str | None,
-    python: str | None,
-    platform: str | None,
-    glibc: str | None,
-) -> str:
+def profile_text(group: str, answers: Answers) -> str:
     """Return a commented profile; what is not known stands there as a comment."""
 
-    def line(key: str, value: str | None, example: str, comment: str) -> str:
+    def line(key: str, value: Value | None, example: str, comment: str) -> str:
         if value is None:
             return f'# {key} = "{example}"   # {comment}'
-        return f"{key} = {quoted(value)}   # {comment}"
+        about = f"from {value.where}" if value.where else comment
+        return f"{key} = {quoted(value.text)}   # {about}"
 
-    names = ", ".join(quoted(name) for name in gpus)
+    gpus = answers.gpus or Value(NONE[0])
+    told = f" ({gpus.where})" if gpus.where else ""
+    names = ", ".join(quoted(name) for name in split(gpus.text))
     lines = [
         "# What PyTorch must run on. `torchpin fleet show` prints how this is understood,",
         "# `torchpin check` compares the dependency files with it.",
@@ -156,11 +149,16 @@ def profile_text(
         '# "https://wheels.corp.example/torch-cu126/" = "cu126"',
         "",
         f"[fleet.{group if group.replace('-', '').replace('_', '').isalnum() else quoted(group)}]",
-        f"gpus = [{names}]   # names, sm_70, gfx942, cloud instance types; [] for CPU only",
-        line("driver", driver, "550.54.15", "as nvidia-smi shows it"),
-        line("python", python, "3.11", 'a version, or ">=3.10,<3.13"'),
-        line("platform", platform, "linux-x86_64", "linux-aarch64, windows-x86_64, macos-arm64 …"),
-        line("glibc", glibc, "2.31", "`ldd --version` on the nodes"),
+        f"gpus = [{names}]   # names, sm_70, p3.2xlarge; [] for CPU only{told}",
+        line("driver", answers.driver, "550.54.15", "as nvidia-smi shows it"),
+        line("python", answers.python, "3.11", 'a version, or ">=3.10,<3.13"'),
+        line(
+            "platform",
+            answers.platform,
+            "linux-x86_64",
+            "linux-aarch64, windows-x86_64, macos-arm64 …",
+        ),
+        line("glibc", answers.glibc, "2.31", "`ldd --version` on the nodes"),
         "",
         "# More groups: one table each. A file, an extra or a group of one kind of machine:",
         "# [fleet.ci]",

@@ -1,0 +1,194 @@
+"""What ``torchpin init`` asks on a terminal, and what it finds out by itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from torchpin.cli.terminal import folded, out
+from torchpin.errors import ConfigError
+from torchpin.named import NamedTuple
+from torchpin.report.style import clean
+
+NONE = ("none", "cpu")
+"""What is written where there is no GPU."""
+
+
+class Value(NamedTuple):
+    """One value of a node group."""
+
+    text: str
+    where: str = ""
+    """Where it comes from; ``""``: a person has said so."""
+
+
+class Answers(NamedTuple):
+    """What is known of a node group; None where nothing is."""
+
+    gpus: Value | None = None
+    """Names with commas between, or one of ``NONE``."""
+    driver: Value | None = None
+    python: Value | None = None
+    platform: Value | None = None
+    glibc: Value | None = None
+
+
+def found_out(folder: str) -> Answers:
+    """Return what this machine and the files of the project tell; nothing is written.
+
+    The Python is that of the project: ``requires-python`` or ``.python-version``, else the one
+    that runs torchpin.
+    """
+    from torchpin.fleet.detect import detect
+    from torchpin.fleet.importers.fold import fold
+
+    (group,) = fold([detect()])
+    facts = {key: Value(told.value, told.where) for key, told in group.facts if not told.doubt}
+    gpus = None
+    if group.gpus is not None:
+        names = [gpu.written for gpu in group.gpus if gpu.written]
+        if names or not group.gpus:
+            gpus = Value(", ".join(names) or NONE[0], group.gpus_where)
+    return Answers(
+        gpus,
+        facts.get("driver"),
+        project_python(folder) or facts.get("python"),
+        facts.get("platform"),
+        facts.get("glibc"),
+    )
+
+
+def project_python(folder: str) -> Value | None:
+    """Return the Python that the files of a project name, if it is one that a profile takes."""
+    from torchpin.fleet.values import parse_pythons
+
+    for name, read in (("pyproject.toml", _required), (".python-version", _pinned)):
+        path = os.path.join(folder, name)
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = read(file.read(1_000_000))
+            if text:
+                parse_pythons(text)
+                return Value(text, name)
+        except (OSError, ValueError, ConfigError):  # not there, or nothing to take from it
+            continue
+    return None
+
+
+def _required(text: str) -> str:
+    """Return ``requires-python``.
+
+    Raises:
+        ValueError: it is no TOML.
+    """
+    parser: Any = __import__("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    project = parser.loads(text).get("project")
+    wanted = project.get("requires-python") if isinstance(project, dict) else None
+    return wanted if isinstance(wanted, str) else ""
+
+
+def _pinned(text: str) -> str:
+    """Return major and minor of the first version in a ``.python-version``."""
+    version = (text.split() or [""])[0]
+    return ".".join(version.split(".")[:2])
+
+
+def asked(given: Answers, found: Answers) -> Answers:
+    """Return the answers of the person at the terminal to what the command line leaves open.
+
+    An empty answer takes what stands in brackets, ``-`` leaves a value out; what no profile takes
+    is asked again. The end of the input takes all that was found.
+    """
+    _complete_names()
+    out("What must PyTorch run on? Enter takes what is in [brackets], - leaves it out.\n")
+    gpus = given.gpus or _ask(
+        "GPUs, with commas between (V100, RTX 4090, sm_70; none: CPU only)", found.gpus, _gpus
+    )
+    cpu = gpus is None or gpus.text.lower() in NONE
+    driver = given.driver
+    if driver is None and not cpu:
+        driver = _ask("Driver, as nvidia-smi shows it", found.driver, _driver)
+    python = given.python or _ask("Python (3.11 or >=3.10,<3.13)", found.python, _python)
+    platform = given.platform or _ask("Platform", found.platform, _platform)
+    glibc = given.glibc
+    if glibc is None and platform is not None and platform.text.startswith("linux"):
+        glibc = found.glibc if found.platform == platform and cpu == _is_cpu(found) else None
+    return Answers(gpus or Value(NONE[0]), driver, python, platform, glibc)
+
+
+def _is_cpu(found: Answers) -> bool:
+    return found.gpus is None or found.gpus.text.lower() in NONE
+
+
+def _ask(question: str, default: Value | None, check: Callable[[str], object]) -> Value | None:
+    while True:
+        shown = f" [{clean(default.text)}]" if default is not None else ""
+        try:
+            answer = input(f"{question}{shown}: ").strip()
+        except EOFError:
+            sys.stdout.write("\n")
+            return default
+        if not answer:
+            return default
+        if answer == "-":
+            return None
+        try:
+            check(answer)
+        except ConfigError as error:
+            text = f"{error.message}\n  {error.hint}\n" if error.hint else f"{error.message}\n"
+            sys.stderr.write(folded(text, sys.stderr, every=True))
+            continue
+        return Value(answer)
+
+
+def _gpus(text: str) -> None:
+    from torchpin.fleet.gpus import find_gpu
+
+    for name in split(text):
+        find_gpu(name)
+
+
+def split(text: str) -> list[str]:
+    """Return the names in a list with commas; none for ``none`` and ``cpu``."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    return [] if [name.lower() for name in names] in ([NONE[0]], [NONE[1]]) else names
+
+
+def _driver(text: str) -> None:
+    from torchpin.fleet.values import parse_driver
+
+    parse_driver(text)
+
+
+def _python(text: str) -> None:
+    from torchpin.fleet.values import parse_pythons
+
+    parse_pythons(text)
+
+
+def _platform(text: str) -> None:
+    from torchpin.fleet.values import parse_platform
+
+    parse_platform(text)
+
+
+def _complete_names() -> None:
+    """Complete the names of GPUs on the tabulator key, where Python has readline."""
+    try:
+        import readline
+    except ImportError:  # Windows
+        return
+    from torchpin.fleet.tables import gpu_table
+
+    names = sorted(gpu_table().by_name)
+
+    def complete(text: str, state: int) -> str | None:
+        begun = text.strip().lower()
+        fit = [name for name in names if begun and begun in name.lower()]
+        return text[: len(text) - len(text.lstrip())] + fit[state] if state < len(fit) else None
+
+    readline.set_completer_delims(",")
+    readline.set_completer(complete)
+    readline.parse_and_bind("tab: complete")
