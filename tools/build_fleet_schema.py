@@ -111,6 +111,9 @@ TOP = {
         "type": "array",
         "items": {"type": "string", "minLength": 1},
     },
+    "baseline": text(
+        "Findings that are known and wait (torchpin baseline create), relative to this file.", r"\S"
+    ),
     "fleet": {
         "description": "Node groups: sets of like machines, by name.",
         "type": "object",

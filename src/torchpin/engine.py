@@ -400,7 +400,26 @@ def suppressed(finding: Finding, options: Options, settings: Settings) -> bool:
     from torchpin.documents.suppressions import suppressions
 
     line = position(line_starts(finding.document.text), finding.span.start).line
-    return any(one.covers(finding.code, line) for one in suppressions(finding.document))
+    bare = finding.code != "TP002"  # that a comment silences nothing, it does not silence
+    return any(
+        (one.codes or bare) and one.covers(finding.code, line)
+        for one in suppressions(finding.document)
+    )
+
+
+def idle_ignores(
+    stages: Stages, rules: Sequence[Rule], told: tuple[Finding, ...], options: Options
+) -> Iterable[Finding]:
+    """Return the silencing comments that silence nothing of what is told."""
+    documents = [one for one in stages.documents if one.comments]
+    if not documents or not stages.context.declared:
+        return ()
+    from torchpin.rules.ignores import UnusedIgnore
+
+    whole = any(os.path.isdir(path) for path in options.paths or (".",))
+    ran = [rule.code for rule in rules]
+    asked = [rule for rule in rules if isinstance(rule, UnusedIgnore)]
+    return [one for rule in asked for one in rule.unused(documents, told, ran, whole=whole)]
 
 
 def unknown_codes(documents: Iterable[Document]) -> tuple[str, ...]:
@@ -444,8 +463,9 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
         from torchpin.rewrite.fixes import attach_fixes
 
         findings = attach_fixes(findings, context, options.policy or settings.policy)
-    findings = merge((*stages.failures, *findings))
-    findings = tuple(one for one in findings if not suppressed(one, options, settings))
+    told = merge((*stages.failures, *findings))
+    told = (*told, *idle_ignores(stages, rules, told, options))
+    findings = tuple(one for one in told if not suppressed(one, options, settings))
     rows = tuple((way, one) for way in context.ways for some in way.sets for one in some.judged)
     selections = tuple(
         (one.selection, one.verdict if one.would_be is None else None) for _, one in rows

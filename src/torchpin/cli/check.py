@@ -23,6 +23,7 @@ def parser() -> Parser:
     from torchpin.cli.parser import (
         Parser,
         add_fleet,
+        add_narrowing,
         add_output,
         add_paths,
         add_policy,
@@ -48,6 +49,7 @@ def parser() -> Parser:
     add_policy(made)
     add_fleet(made)
     add_rules(made)
+    add_narrowing(made)
     add_output(made)
     return made
 
@@ -57,12 +59,19 @@ def main(argv: list[str]) -> int:
     args = plain_check(argv) or parser().parse(argv)
     if args.statistics and args.output_format not in (*PROSE, "concise"):
         raise UsageError("--statistics is text; it has no other --output-format")
+    if args.diff and (args.baseline or args.changed_since or args.evidence):
+        raise UsageError("--diff takes no --baseline, --changed-since, --evidence: it shows all")
     if args.diff:
         from torchpin.cli.fix import run
 
         args.prove = args.relock = False
         return run(args)
     view, notes = found(args)
+    if view.baseline or (args.baseline, args.changed_since, args.evidence) != (None, None, None):
+        from torchpin.cli.narrow import narrowed
+
+        view, more = narrowed(view, args)
+        notes = (*notes, *more)
     (tell if args.output_format in PROSE else out)(rendered(view, args))
     if not args.quiet:
         for text in notes:
@@ -85,8 +94,10 @@ def checked(args: Arguments) -> tuple[CheckView, tuple[str, ...]]:
     from torchpin import engine
 
     options = options_of(args)
-    report = engine.check(options, fleet_of(args, options))
-    return view_of(report, unsafe_fixes=args.unsafe_fixes), report.notes
+    fleet = fleet_of(args, options)
+    report = engine.check(options, fleet)
+    baseline = fleet.settings.baseline if fleet is not None else ""
+    return view_of(report, unsafe_fixes=args.unsafe_fixes, baseline=baseline), report.notes
 
 
 def rendered(view: CheckView, args: Arguments) -> str:

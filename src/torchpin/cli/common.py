@@ -113,7 +113,7 @@ def fleet_of(args: Arguments, options: Options) -> Fleet | None:
     return declared._replace(settings=profile.settings)
 
 
-def view_of(report: Report, *, unsafe_fixes: bool) -> CheckView:
+def view_of(report: Report, *, unsafe_fixes: bool, baseline: str = "") -> CheckView:
     """Return what the reporters take."""
     return CheckView(
         findings=ordered(tuple(_near(finding) for finding in report.findings)),
@@ -123,6 +123,7 @@ def view_of(report: Report, *, unsafe_fixes: bool) -> CheckView:
         unsafe_fixes=unsafe_fixes,
         stale=report.stale,
         documents=report.documents,
+        baseline=baseline,
     )
 
 

@@ -33,11 +33,12 @@ COMMANDS = {
     "pip": "run pip, held to what runs on a group: torchpin pip -- install torch",
     "uv": "run uv, held to what runs on a group: torchpin uv -- pip install torch",
     "completion": "complete commands, GPU names and rules in the shell",
+    "baseline": "keep what is known apart, so that check tells what is new",
 }
 """Command → one line; ``cli/<command>.py`` holds it."""
 _TOGETHER = (
     (("constraints", "index", "pip", "uv"), "hold installers to what runs on the fleet"),
-    (("server", "completion"), "for editors (LSP) and shells"),
+    (("baseline", "server", "completion"), "for known findings, editors (LSP), shells"),
 )
 """Commands that share a line of the help."""
 

@@ -12,6 +12,7 @@ from typing import NoReturn
 from torchpin.catalog.model import PLATFORMS
 from torchpin.cli.arguments import Arguments
 from torchpin.errors import UsageError
+from torchpin.evidence import ORDER
 
 FORMATS = ("text", "grouped", "concise", "json", "github", "sarif", "gitlab", "junit", "markdown")
 
@@ -226,6 +227,19 @@ def add_rules(parser: Parser) -> None:
 def add_narrowing(parser: Parser) -> None:
     """Add the options that tell of some findings only."""
     group = parser.add_argument_group("which findings are told")
+    group.add_argument("--baseline", metavar="FILE", help="not those that are in this baseline")
+    group.add_argument(
+        "--no-baseline", action="store_true", help="those of the baseline of the profile, too"
+    )
+    group.add_argument(
+        "--changed-since", metavar="REV", help="in files changed since this revision of git"
+    )
+    group.add_argument(
+        "--evidence",
+        choices=ORDER,
+        metavar="LEVEL",
+        help=f"known so well at least: {', '.join(ORDER)}",
+    )
 
 
 def add_policy(parser: Parser) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from torchpin.cli.main import CLEAN, Command
+from torchpin.cli.main import CLEAN
 from torchpin.cli.parser import nearest
 from torchpin.errors import UsageError
 from torchpin.named import NamedTuple
+
+if TYPE_CHECKING:
+    from torchpin.cli.main import Command
 
 
 class Group(NamedTuple):
@@ -47,7 +50,7 @@ def load(group: Group, name: str) -> Command:
         hint = nearest(name, group.commands) or group.choice
         what = f"unknown {group.name} command {name!r}" if name else group.missing
         raise UsageError(what, hint=hint)
-    return cast(Command, import_module(f"torchpin.cli.{group.name}_{name}"))
+    return cast("Command", import_module(f"torchpin.cli.{group.name}_{name}"))
 
 
 def run(group: Group, argv: list[str]) -> int:

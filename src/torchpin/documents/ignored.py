@@ -11,7 +11,7 @@ import os
 
 _SECONDS = 20.0
 """A repository that git cannot look through in this time is walked whole."""
-_WHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+WHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 """Set inside of hooks, for another folder than ours."""
 
 
@@ -25,7 +25,7 @@ def ignored_below(folder: str) -> frozenset[str]:
         return frozenset()
     import subprocess
 
-    environment = {name: value for name, value in os.environ.items() if name not in _WHERE}
+    environment = {name: value for name, value in os.environ.items() if name not in WHERE}
     environment["GIT_OPTIONAL_LOCKS"] = "0"
     command = ["git", "-c", "core.fsmonitor=false", "-C", folder, "ls-files", "-z", "--others"]
     command += ["--ignored", "--exclude-standard", "--directory"]

@@ -119,6 +119,8 @@ class Settings(NamedTuple):
     """Days after which a catalog is called old; 0: never."""
     sources: tuple[str, ...] = ()
     """Folders and files of Python code that rules may read, relative to the profile."""
+    baseline: str = ""
+    """Path of the findings that are known and wait; empty: none."""
 
 
 class Fleet(NamedTuple):

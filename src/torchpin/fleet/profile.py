@@ -49,6 +49,7 @@ TOP_KEYS = (
     "per-file-ignores",
     "catalog-max-age",
     "sources",
+    "baseline",
     "fleet",
 )
 GROUP_KEYS = (
@@ -223,6 +224,7 @@ class _Reader:
                 tuple(
                     one for _, one in self.strings(data.get("sources", []), "sources", ("sources",))
                 ),
+                self.beside(data, "baseline"),
             )
             fleet = data.get("fleet", {})
             if self.table(fleet, "fleet", ("fleet",)):
@@ -319,6 +321,14 @@ class _Reader:
                 hint = 'write "TP201", or "TP2" for a family, or "ALL"'
                 self.error(f"{quote(code)} is no rule code", (*at, number), hint)
         return tuple(found)
+
+    def beside(self, data: Any, key: str) -> str:
+        """Return the path that a key names, from the folder of the profile; ``""`` without it."""
+        value = data.get(key, "")
+        if not isinstance(value, str) or (key in data and not value.strip()):
+            self.error(f"{key} is not a path", (key,))
+            return ""
+        return os.path.normpath(os.path.join(os.path.dirname(self.path), value)) if value else ""
 
     def per_file(self, value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
         at: Path = ("per-file-ignores",)

@@ -25,6 +25,8 @@ class CheckView(NamedTuple):
     """Whether the catalog is older than the settings allow."""
     documents: tuple[Document, ...] = ()
     """What was read, to show other places that belong to a finding."""
+    baseline: str = ""
+    """Path of the baseline that the settings name."""
 
 
 class Counts(NamedTuple):

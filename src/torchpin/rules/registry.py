@@ -84,6 +84,7 @@ def all_rules(*, projects: bool = True) -> tuple[Rule, ...]:
         files,
         hardware,
         horizon,
+        ignores,
         index_order,
         indexes,
         names,
@@ -92,7 +93,7 @@ def all_rules(*, projects: bool = True) -> tuple[Rule, ...]:
 
     rules: list[Rule] = []
     modules = [
-        *(files, exists, withdrawn, names, hardware, family, companions),
+        *(files, ignores, exists, withdrawn, names, hardware, family, companions),
         *(indexes, index_order, dead_markers, drift, disagree, horizon),
     ]
     if projects:

@@ -1,0 +1,218 @@
+"""``check`` in a big repository: baselines, changed files, evidence; and idle comments."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from torchpin.cli.main import guarded
+
+PROFILE = '[fleet.volta]\ngpus = ["V100"]\ndriver = "550.54.15"\npython = "3.11"\n'
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "torchpin.toml").write_text(PROFILE)
+    (tmp_path / "requirements.txt").write_text("torch==2.14.0+cu124\n")
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "requirements.txt").write_text("numpy\ntorch==2.11.0\n")
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def told(capsys: pytest.CaptureFixture[str]) -> object:
+    """Return what ``check`` finds: (exit code, code and path of each finding that is no info)."""
+
+    def run(*words: str) -> tuple[int, list[tuple[str, str]]]:
+        capsys.readouterr()
+        status = guarded(["check", "--output-format", "json", *words])
+        found = json.loads(capsys.readouterr().out)["findings"]
+        return status, [(one["code"], one["path"]) for one in found if one["severity"] != "info"]
+
+    return run
+
+
+def git(folder: Path, *words: str) -> None:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
+
+
+def test_only_new_findings_are_told(project: Path, told, capsys) -> None:  # type: ignore[no-untyped-def]
+    status, before = told()
+    assert status == 1
+    assert {path for _, path in before} == {"requirements.txt", "train/requirements.txt"}
+    assert guarded(["baseline", "create", "-q"]) == 0
+    (project / "torchpin.toml").write_text('baseline = "torchpin-baseline.json"\n' + PROFILE)
+    assert told() == (0, [])
+    assert told("--no-baseline") == (1, before)
+    (project / "train" / "requirements.txt").write_text("torch==2.11.0\ntorchaudio==2.14.0\n")
+    status, after = told()
+    assert status == 1
+    assert ("TP101", "train/requirements.txt") in after
+    assert not {code for code, _ in after} & {"TP201", "TP203"}
+    capsys.readouterr()
+    assert guarded(["check"]) == 1
+    assert "are in the baseline, torchpin-baseline.json" in capsys.readouterr().err
+
+
+def test_baseline_is_found_from_below(project: Path, told, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    assert guarded(["baseline", "create", "-q", "-o", "known.json"]) == 0
+    (project / "torchpin.toml").write_text('baseline = "known.json"\n' + PROFILE)
+    monkeypatch.chdir(project / "train")
+    assert told() == (0, [])
+    assert told("requirements.txt", "../requirements.txt") == (0, [])
+
+
+def test_what_is_mended_is_pruned_and_nothing_is_added(project: Path, told, capsys) -> None:  # type: ignore[no-untyped-def]
+    assert guarded(["baseline", "create", "-q"]) == 0
+    arguments = ("--baseline", "torchpin-baseline.json")
+    first = (project / "torchpin-baseline.json").read_text()
+    (project / "requirements.txt").write_text("torchaudio==2.14.0\n")
+    capsys.readouterr()
+    assert guarded(["check", *arguments]) == 1
+    assert "torchpin baseline prune takes" in capsys.readouterr().err
+    assert guarded(["check", *arguments, "train"]) == 0
+    assert "prune" not in capsys.readouterr().err  # the mended file was not looked at
+    assert guarded(["baseline", "prune", *arguments, "train"]) == 0
+    assert (project / "torchpin-baseline.json").read_text() == first
+    assert guarded(["baseline", "prune", *arguments]) == 0
+    assert '"requirements.txt"' not in (project / "torchpin-baseline.json").read_text()
+    assert told(*arguments) == (1, [("TP101", "requirements.txt")])
+    (project / "train" / "requirements.txt").unlink()
+    assert guarded(["baseline", "prune", *arguments]) == 0
+    assert "train" not in (project / "torchpin-baseline.json").read_text()
+
+
+def test_baseline_that_is_there_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "torchpin-baseline.json").write_text("mine")
+    assert guarded(["baseline", "create"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert guarded(["check", "--baseline", "torchpin-baseline.json"]) == 2
+    assert "is no baseline" in capsys.readouterr().err
+    assert (project / "torchpin-baseline.json").read_text() == "mine"
+    assert guarded(["baseline", "create", "--force"]) == 0
+    assert guarded(["check", "--baseline", "nowhere.json"]) == 2
+    assert "torchpin baseline create" in capsys.readouterr().err
+    assert guarded(["baseline", "create", "-o", "train"]) == 2
+
+
+def test_setting_that_is_no_path(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "torchpin.toml").write_text("baseline = 3\n" + PROFILE)
+    assert guarded(["check"]) == 2
+    assert "torchpin.toml:1" in capsys.readouterr().err
+
+
+def test_changed_files_alone(project: Path, told, capsys) -> None:  # type: ignore[no-untyped-def]
+    git(project, "init", "-b", "main")
+    git(project, "add", ".")
+    git(project, "commit", "-m", "first")
+    assert told("--changed-since", "main") == (0, [])
+    (project / "train" / "requirements.txt").write_text("# more\nnumpy\ntorch==2.11.0\n")
+    _, edited = told("--changed-since", "main")
+    assert {path for _, path in edited} == {"train/requirements.txt"}
+    git(project, "checkout", "-b", "topic")
+    git(project, "commit", "-am", "second")
+    assert told("--changed-since", "main") == (1, edited)
+    (project / "new-requirements.txt").write_text("torchaudio==2.14.0\n")
+    assert ("TP101", "new-requirements.txt") in told("--changed-since", "main")[1]
+    (project / "torchpin.toml").write_text(PROFILE + "\n")
+    assert {path for _, path in told("--changed-since", "main")[1]} >= {"requirements.txt"}
+
+
+@pytest.mark.parametrize("revision", ["nowhere", "--output=x", ""])
+def test_revision_that_is_none(
+    project: Path, capsys: pytest.CaptureFixture[str], revision: str
+) -> None:
+    git(project, "init", "-b", "main")
+    git(project, "add", ".")
+    git(project, "commit", "-m", "first")
+    assert guarded(["check", f"--changed-since={revision}"]) == 2
+    assert "--changed-since" in capsys.readouterr().err
+    assert not (project / "x").exists()
+
+
+def test_no_repository(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(["check", "--changed-since", "main"]) == 2
+    assert "not a git repository" in capsys.readouterr().err
+
+
+def test_no_common_ancestor(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    git(project, "init", "-b", "main")
+    git(project, "add", ".")
+    git(project, "commit", "-m", "first")
+    git(project, "checkout", "--orphan", "other")
+    git(project, "commit", "-m", "alone")
+    assert guarded(["check", "--changed-since", "main"]) == 2
+    assert "fetch-depth: 0" in capsys.readouterr().err
+
+
+def test_evidence_of_each_ground_counts(project: Path, told, capsys) -> None:  # type: ignore[no-untyped-def]
+    capsys.readouterr()
+    guarded(["check", "--output-format", "json"])
+    every = json.loads(capsys.readouterr().out)["findings"]
+    guarded(["check", "--output-format", "json", "--evidence", "measured"])
+    some = json.loads(capsys.readouterr().out)["findings"]
+    assert 0 < len(some) < len(every)
+    assert {ground["evidence"] for one in some for ground in one["because"]} == {"measured"}
+    guarded(["check", "--output-format", "json", "--evidence", "inferred"])
+    assert json.loads(capsys.readouterr().out)["findings"] == every
+
+
+def test_diff_takes_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(["check", "--diff", "--evidence", "measured"]) == 2
+    assert "--diff" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "idle"),
+    [
+        ("torch==2.10.0+cu126  # torchpin: ignore[TP201]", ["TP201 silences nothing here"]),
+        ("torch==2.11.0  # torchpin: ignore[TP2]", []),
+        ("torch==2.11.0  # torchpin: ignore[TP201,TP304]", ["TP304 silences nothing here"]),
+        ("torch==2.11.0  # torchpin: ignore", []),
+        ("numpy  # torchpin: ignore", ["this comment silences nothing here"]),
+        ("numpy  # torchpin: ignore[TP999]", []),  # no rule: a note says so
+        ("# torchpin: ignore-file[TP107]\nnumpy", ["TP107 silences nothing here"]),
+        ("numpy  # torchpin: ignore[TP107,TP002]", []),
+    ],
+)
+def test_idle_comments(
+    project: Path, capsys: pytest.CaptureFixture[str], line: str, idle: list[str]
+) -> None:
+    (project / "requirements.txt").write_text(f"{line}\n")
+    guarded(["check", "--output-format", "json", "requirements.txt"])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert [one["message"] for one in found if one["code"] == "TP002"] == idle
+
+
+@pytest.mark.parametrize(
+    "words", [["--select", "TP2"], ["--ignore", "TP107"], ["--ignore", "TP002"]]
+)
+def test_codes_that_did_not_run_are_not_idle(
+    project: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    (project / "requirements.txt").write_text("numpy  # torchpin: ignore[TP107]\n")
+    guarded(["check", "--output-format", "json", *words, "requirements.txt"])
+    assert "TP002" not in capsys.readouterr().out
+
+
+def test_comparing_rules_need_a_folder(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "requirements.txt").write_text("numpy  # torchpin: ignore[TP505]\n")
+    guarded(["check", "--output-format", "json", "requirements.txt"])
+    assert "TP002" not in capsys.readouterr().out
+    guarded(["check", "--output-format", "json", "."])
+    assert "TP002" in capsys.readouterr().out
+
+
+def test_without_a_fleet_nothing_is_idle(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "torchpin.toml").unlink()
+    (project / "requirements.txt").write_text("numpy  # torchpin: ignore[TP201]\n")
+    guarded(["check", "--output-format", "json", "."])
+    assert "TP002" not in capsys.readouterr().out
