@@ -224,6 +224,9 @@ class _Reader:
             return _YES if name in ("always", "success") else _NO
         if name in _LOGIC:
             return _logic(name, values)
+        if name == "fromjson" and len(values) == 1 and values[0] is not None:
+            plain = text_of(values[0]).strip()
+            return values[0] if re.fullmatch(r"true|false|-?\d+(?:\.\d+)?", plain) else None
         if len(values) != 2 or values[0] is None or values[1] is None:
             return None
         one, other = text_of(values[0]).lower(), text_of(values[1]).lower()

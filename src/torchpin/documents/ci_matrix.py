@@ -6,7 +6,7 @@ the place of their one literal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 
 from torchpin.documents.atoms import Atom, Word, text_of
@@ -34,27 +34,36 @@ def values_of(text: str, name: str, node: Node, depth: int = 0) -> Cell:
     return found
 
 
-def github_cells(text: str, matrix: Node | None, used: frozenset[str]) -> list[Cell] | None:
+def github_cells(
+    text: str,
+    matrix: Node | None,
+    used: frozenset[str],
+    computed: Callable[[Node], Node] = lambda node: node,
+) -> list[Cell] | None:
     """Return the cells of ``strategy.matrix``, told apart by the names of ``used`` alone.
+
+    ``computed`` gives the value of a scalar that an expression makes from text of the file.
 
     None: it is computed, so that nothing is known. No matrix is one empty cell. Source:
     https://docs.github.com/actions/how-tos/write-workflows/choose-what-workflows-do/run-job-variations
     """
     if matrix is None:
         return [{}]
+    matrix = computed(matrix)
     if matrix.kind != "mapping":
         return None
     vectors: dict[str, list[Cell]] = {}
     for key, value in pairs(matrix):
         if key in ("include", "exclude"):
             continue
+        value = computed(value)
         if value.kind != "sequence":
             if key in used:
                 return None
             continue
         vectors[key] = [values_of(text, key, item) for item in value.items] or [{}]
-    include = _listed(text, matrix, "include")
-    exclude = _listed(text, matrix, "exclude")
+    include = _listed(text, matrix, "include", computed)
+    exclude = _listed(text, matrix, "exclude", computed)
     if include is None:
         return None
     matched = {key.split(".")[0] for one in exclude or () for key in one}
@@ -103,10 +112,13 @@ def used_keys(text: str) -> frozenset[str]:
     return frozenset(match[1] or match[2] for match in _USED.finditer(text))
 
 
-def _listed(text: str, matrix: Node, key: str) -> list[Cell] | None:
+def _listed(
+    text: str, matrix: Node, key: str, computed: Callable[[Node], Node]
+) -> list[Cell] | None:
     node = entry(matrix, key)
     if node is None:
         return []
+    node = computed(node)
     if node.kind != "sequence":
         return None
     found: list[Cell] = []

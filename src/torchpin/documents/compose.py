@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from torchpin.documents.atoms import Atom, Source, Word, cut, span_of, text_of, unknown
-from torchpin.documents.base import Declaration, Document, IndexLine, Span
+from torchpin.documents.base import Document, Span
+from torchpin.documents.called import Call, moved, outside
 from torchpin.documents.command_parts import Setting
 from torchpin.documents.commands import Reader
 from torchpin.documents.image_part import image_part, speaks
@@ -208,109 +209,9 @@ def with_builds(file: Document, read: Callable[[str], bytes]) -> Document:
         image = file_of(build.dockerfile, data, "dockerfile")
         if INSTALLS.search(image.text) is None:
             continue
-        for part in build_image(image, _outside(build.args)):
-            moved = _moved(part, file, build)
-            if moved is not None:
-                found.append(moved)
+        call = Call(build.span, f"service {build.service}", build.dockerfile, build.folder)
+        for part in build_image(image, outside(build.args)):
+            here = moved(part, file, call)
+            if here is not None:
+                found.append(here._replace(gpu=build.gpu))
     return file._replace(parts=bounded(found))
-
-
-def _outside(args: Mapping[str, Word]) -> dict[str, Word]:
-    """Return arguments as values that stand outside of the Dockerfile, with their names."""
-    return {
-        name: tuple(
-            Atom(
-                one.value,
-                one.start,
-                one.end,
-                False,
-                Span(one.start, one.end) if one.plain else one.home,
-                f"args {name}",
-                one.known,
-            )
-            for one in word
-        )
-        for name, word in args.items()
-    }
-
-
-def _moved(part: Part, file: Document, build: Build) -> Part | None:
-    """Return a part of a Dockerfile as one of the compose file, None if no argument reaches it."""
-    words = dict(part.words)
-    places: dict[Span, Span] = {}
-    for line, word in words.items():
-        spans = [one.home or build.span for one in word if one.name.startswith("args ")]
-        if spans:
-            places[line] = Span(min(one.start for one in spans), max(one.end for one in spans))
-    if not places:
-        return None
-
-    def place(line: Span) -> Span:
-        return places.get(line, build.span)
-
-    def declaration(one: Declaration) -> Declaration:
-        span = place(one.line_span)
-        return one._replace(
-            span=span,
-            line_span=span,
-            name_span=span,
-            specifier_span=span if one.specifier_span is not None else None,
-            marker_span=span if one.marker_span is not None else None,
-            url_span=span if one.url_span is not None else None,
-            hashes=(),
-            options=(),
-            from_variable=True,
-        )
-
-    def index(one: IndexLine) -> IndexLine:
-        span = place(one.line_span)
-        return one._replace(span=span, url_span=span, line_span=span, from_variable=True)
-
-    used = [place(line) for line in words]
-    document = part.document._replace(
-        path=file.path,
-        text=file.text,
-        encoding=file.encoding,
-        bom=file.bom,
-        newline=file.newline,
-        declarations=tuple(map(declaration, part.document.declarations)),
-        indexes=tuple(map(index, part.document.indexes)),
-        includes=tuple(
-            one._replace(
-                path=one.path
-                if os.path.isabs(one.path) or "://" in one.path
-                else os.path.join(build.folder, one.path),
-                span=build.span,
-            )
-            for one in part.document.includes
-        ),
-        options=tuple(
-            one._replace(span=build.span, value_span=None) for one in part.document.options
-        ),
-        problems=(),
-        comments=(),
-    )
-    return part._replace(
-        document=document,
-        name=f"service {build.service}, {part.name} of {build.dockerfile}",
-        span=build.span,
-        options_at=None,
-        image=Image(part.image.reference, build.span) if part.image is not None else None,
-        environment=f"service {build.service}: {part.environment}",
-        words=tuple(
-            (place(line), tuple(_fixed(one, build.span) for one in word))
-            for line, word in words.items()
-            if line in places and used.count(place(line)) == 1
-        ),
-        backend=(),
-        slips=(),
-        gpu=build.gpu,
-    )
-
-
-def _fixed(atom: Atom, span: Span) -> Atom:
-    """Return an atom of the Dockerfile as one that is not written in the compose file."""
-    if atom.name.startswith("args "):
-        home = atom.home or span
-        return atom._replace(start=home.start, end=home.end)
-    return Atom(atom.value, span.start, span.end, False, None, atom.name, atom.known)

@@ -7,17 +7,20 @@ known of others is what the fleet says.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from torchpin.documents.atoms import Atom, Word, text_of
+from torchpin.documents.atoms import Atom, Word, cut, text_of
 from torchpin.documents.base import Document
-from torchpin.documents.ci_expressions import Scope, holds, substituted
+from torchpin.documents.called import Call, moved, outside
+from torchpin.documents.ci_expressions import Scope, evaluate, holds, substituted
 from torchpin.documents.ci_matrix import Cell, github_cells, named, title, used_keys
 from torchpin.documents.image_part import OWN_TORCH
+from torchpin.documents.json_nodes import json_node
 from torchpin.documents.parts import Cell as CellText
 from torchpin.documents.parts import Image, Part
-from torchpin.documents.scripts import INSTALLS
+from torchpin.documents.scripts import INSTALLS, notes_in
 from torchpin.documents.yaml_scripts import (
     MOST_PARTS,
     Job,
@@ -31,7 +34,8 @@ from torchpin.documents.yaml_scripts import (
     text_in,
     word_of,
 )
-from torchpin.documents.yaml_spans import Node
+from torchpin.documents.yaml_spans import Node, scan_yaml
+from torchpin.errors import TorchpinError
 from torchpin.patterns import regex
 
 KIND = "github-workflow"
@@ -40,29 +44,49 @@ _SETUP = regex(
     r"|mamba-org/(?:setup-micromamba|provision-with-micromamba)|s-weigand/setup-conda)(?:@.*)?"
 )
 _CONDA_PYTHON = regex(r"\bpython\s*=+\s*[\"']?(\d+\.\d+)")
+_FROM_JSON = regex(r"\s*\$\{\{\s*fromJSON\((.*)\)\s*\}\}\s*", re.IGNORECASE | re.DOTALL)
+_LOCAL = regex(r"\./[\w./-]+")
 _CACHE = regex(r"cache-hit|cached-", re.IGNORECASE)
 _OPEN = regex(r"[\w.-]+")
 
 
-def read_github_workflow(path: str, data: bytes) -> Document:
+Load = Callable[[str], bytes]
+
+
+def read_github_workflow(path: str, data: bytes, load: Load | None = None) -> Document:
     """Return the document of a workflow or a composite action; never raises.
 
-    Text that is no YAML gives a problem of the code ``yaml``.
+    Text that is no YAML gives a problem of the code ``yaml``. ``load`` gives the bytes of the
+    workflows and actions of the repository that it calls; what cannot be read is passed over.
     """
     file, roots = opened(path, data, KIND)
+    if not roots and load is not None and not file.problems and "uses: ./" in file.text:
+        read = scan_yaml(file.text)
+        roots = read.roots if read.problem is None else ()
+        file = file._replace(comments=notes_in(file.text))
     if not roots:
         return file
-    return file._replace(parts=bounded(_Workflow(file, roots[0]).parts()))
+    return file._replace(parts=bounded(_Workflow(file, roots[0], load=load).parts()))
 
 
 class _Workflow:
     """Follows one file."""
 
-    def __init__(self, file: Document, root: Node) -> None:
+    def __init__(
+        self,
+        file: Document,
+        root: Node,
+        given: Mapping[str, Word] | None = None,
+        load: Load | None = None,
+    ) -> None:
         self.file = file
         self.text = file.text
         self.root = root
-        self.names: dict[str, Word] = {}
+        self.load = load
+        self.names: dict[str, Word] = {
+            f"inputs.{name}".lower(): word for name, word in (given or {}).items()
+        }
+        self.called: dict[str, _Workflow | None] = {}
         self.inputs()
 
     def inputs(self) -> None:
@@ -96,23 +120,86 @@ class _Workflow:
     def job(self, name: str, job: Node) -> list[Part]:
         """Return the parts of a job, cell by cell."""
         steps = entry(job, "steps")
-        if steps is None or not (
-            any(INSTALLS.search(text_in(entry(step, "run"))) is not None for step in steps.items)
+        if steps is None and entry(job, "uses") is None:
+            return []
+        if steps is not None and not (
+            any(
+                INSTALLS.search(text_in(entry(step, "run"))) is not None
+                or (self.load is not None and text_in(entry(step, "uses")).startswith("./"))
+                for step in steps.items
+            )
             or (entry(job, "container") is not None and OWN_TORCH.search(self.text) is not None)
         ):
             return []
         used = used_keys(self.text[job.start : job.end])
-        cells = github_cells(self.text, entry(job, "strategy", "matrix"), used)
+        matrix = entry(job, "strategy", "matrix")
+        cells = github_cells(self.text, matrix, used, self.computed)
         closed = cells is not None
         found: list[Part] = []
         for number, cell in enumerate(cells or [{}]):
             environment = f"job {name} {number}" if number else f"job {name}"
             label = f"job {name}{title(cell, used)}"
             told = named(cell, used)
+            if steps is None:
+                found += self.reused(label, job, cell, closed=closed, told=told)
+                continue
             found += self.cell(label, environment, job, steps, cell, closed=closed, told=told)
             if len(found) > MOST_PARTS:
                 break
         return found
+
+    def computed(self, node: Node) -> Node:
+        """Return what ``${{ fromJSON(…) }}`` makes of text that the file gives; else the node."""
+        match = _FROM_JSON.fullmatch(node.value) if node.kind == "scalar" else None
+        if match is None:
+            return node
+        word = evaluate(cut(word_of(self.text, node), *match.span(1)), Scope(self.names))
+        return (json_node(word) if word is not None else None) or node
+
+    def other(self, uses: str, given: Mapping[str, Word]) -> _Workflow | None:
+        """Return a workflow or action of the repository with its inputs; None: it is not there."""
+        if self.load is None or _LOCAL.fullmatch(uses) is None or ".." in uses:
+            return None
+        path = self.file.path.replace(os.sep, "/")
+        top, found, _ = f"/{path}".rpartition("/.github/")
+        top = top[1:] if found else os.path.dirname(path)
+        target = os.path.normpath(os.path.join(top, uses))
+        names = [target] if target.endswith((".yml", ".yaml")) else []
+        names = names or [os.path.join(target, f"action.{end}") for end in ("yml", "yaml")]
+        for name in names:
+            try:
+                data = self.load(name)
+            except TorchpinError:
+                continue
+            file, roots = opened(name, data, KIND)
+            return _Workflow(file, roots[0], outside(given)) if roots else None
+        return None
+
+    def given(self, node: Node | None, scope: Scope) -> dict[str, Word]:
+        """Return the values of ``with:``."""
+        return {
+            name: substituted(number_of(value, word_of(self.text, value)), scope)
+            for name, value in pairs(node)
+            if value.kind == "scalar"
+        }
+
+    def reused(
+        self, label: str, job: Node, cell: Cell, *, closed: bool, told: CellText
+    ) -> list[Part]:
+        """Return what a workflow installs that a job calls, where the job's inputs decide it."""
+        names = dict(self.names)
+        names.update((f"matrix.{key}".lower(), word) for key, word in cell.items())
+        scope = Scope(names, ("matrix.",) if closed else ())
+        uses = entry(job, "uses")
+        condition = entry(job, "if")
+        if condition is not None and holds(word_of(self.text, condition), scope) is False:
+            return []
+        other = self.other(text_in(uses), self.given(entry(job, "with"), scope))
+        if other is None or uses is None:
+            return []
+        call = Call(uses.span, label, os.path.basename(other.file.path))
+        parts = [moved(part, self.file, call) for part in other.parts()]
+        return [part._replace(cell=(*told, *part.cell)) for part in parts if part is not None]
 
     def cell(
         self,
@@ -174,6 +261,9 @@ class _Workflow:
                 return
             if answer is None and _CACHE.search(condition.value) is None:
                 uncertain = f"its step runs only if {' '.join(condition.value.split())[:80]}"
+        if uses.startswith("./") and self.load is not None:
+            self.action(made, step, scope, uncertain)
+            return
         if uses:
             self.setup(made, uses, entry(step, "with"), scope)
             return
@@ -192,6 +282,40 @@ class _Workflow:
             folder=_relative(folder),
             uncertain=uncertain,
         )
+
+    def action(self, made: Job, step: Node, scope: Scope, uncertain: str | None) -> None:
+        """Take in what an action of the repository installs, where the step's inputs decide it."""
+        uses = entry(step, "uses")
+        other = self.other(text_in(uses), self.given(entry(step, "with"), scope))
+        steps = entry(other.root, "runs", "steps") if other is not None else None
+        if other is None or uses is None or steps is None:
+            return
+        inner = Job(other.file, "action", "", made.place, made.cell)
+        inner.reader.setting = inner.reader.setting._replace(
+            python=made.reader.setting.python, image=None
+        )
+        names = {
+            key: word for key, word in scope.names.items() if key.startswith(("runner.", "env."))
+        }
+        inside = Scope({**names, **other.names}, ("inputs.",))
+        environ = {key[4:]: word for key, word in names.items() if key.startswith("env.")}
+        for one in steps.items:
+            if one.kind == "mapping" and len(made.parts) <= MOST_PARTS:
+                other.step(inner, one, environ, inside, "bash", "")
+        made.python_of(inner)
+        call = Call(uses.span, made.label, os.path.basename(other.file.path))
+        for part in inner.reader.parts:
+            here = moved(part, self.file, call)
+            if here is not None:
+                environment = f"{made.reader.base}{part.environment}"
+                made.reader.parts.append(
+                    here._replace(
+                        image=made.place.image,
+                        runner=made.place.runner,
+                        environment=environment,
+                        uncertain=here.uncertain or uncertain,
+                    )
+                )
 
     def setup(self, made: Job, uses: str, given: Node | None, scope: Scope) -> None:
         """Take in an action that sets up a Python."""

@@ -186,6 +186,10 @@ def read_parts(kind: str, path: str, data: bytes) -> Document:
         from torchpin.documents.makefile import read_makefile
 
         document = read_makefile(path, data, read_bytes)
+    elif kind == "github-workflow":
+        from torchpin.documents.github_workflow import read_github_workflow
+
+        document = read_github_workflow(path, data, read_bytes)
     else:
         document = read(path, data)
     if kind == "compose":

@@ -258,6 +258,7 @@ class Job:
         self.file = file
         self.place = place
         self.cell = cell
+        self.label = name
         self.reader = Reader(
             Setting(
                 file,
@@ -286,6 +287,11 @@ class Job:
         """Take in that a step has put a Python first on the path."""
         version = python_in(text.strip())
         self.reader.setting = self.reader.setting._replace(python=version)
+
+    def python_of(self, other: Job) -> None:
+        """Take in the Python that the steps of an action have put first on the path."""
+        python = other.reader.setting.python
+        self.reader.setting = self.reader.setting._replace(python=python)
 
     def script(
         self,
