@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
 
+import torchpin.report
 from torchpin.cli.main import guarded, help_text
 from torchpin.documents.dockerfile import read_dockerfile
 
+SCHEMA = json.loads(
+    (Path(torchpin.report.__file__).parent / "schemas" / "recipe.v1.json").read_text("utf-8")
+)
 V100 = ("--gpu", "V100", "--torch", "2.15.0", "--python", "3.12")
 
 
@@ -194,8 +201,11 @@ def test_an_image_that_is_not_known_is_asked_for(capsys: pytest.CaptureFixture[s
         (("--gpu", "V100", "--torch", "2.99.0"), "torch 2.99.0 is not in the catalog"),
         (("--gpu", "V100", "--python", "three"), "not a Python version"),
         (("--gpu", "Voodoo"), "Voodoo"),
-        (("--gpu", "V100,A100"), "recipe takes one GPU"),
-        (("--gpu", "V100", "--gpu", "A100"), "recipe takes one GPU"),
+        (("--gpu", "V100,MI300X"), "no build serves nvidia and amd"),
+        (("--gpu", "V100", "--gpu", "Jetson AGX Orin"), "a Jetson builds for itself"),
+        (("--gpu", "V100", "--driver", "new"), "new"),
+        (("--gpu", "V100", "--group", "old"), "--group is of the fleet"),
+        (("--gpu", "V100", "--output-format", "json", "--format", "script"), "json has no"),
         ((), "--gpu"),
     ],
 )
@@ -203,6 +213,114 @@ def test_wrong_usage(words: tuple[str, ...], told: str, capsys: pytest.CaptureFi
     code, said, error = run(capsys, *words)
     assert (code, said) == (2, "")
     assert told in error
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[dict[str, Any]]]:
+    code = guarded(["recipe", "--output-format", "json", *words])
+    value = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator(SCHEMA).validate(value)
+    recipes: list[dict[str, Any]] = value["recipes"]
+    return code, recipes
+
+
+def test_json_tells_all_that_the_text_tells(capsys: pytest.CaptureFixture[str]) -> None:
+    code, (one,) = told(capsys, "--isolated", *V100)
+    assert code == 0
+    assert (one["status"], one["toolkit"], one["arch"]) == ("build", "12.9", "7.0")
+    assert one["cudnn"] == {"package": "nvidia-cudnn-cu12", "version": "9.10.2.21"}
+    assert one["last"] == {"version": "2.14.1+cu126", "channel": "cu126", "index": "channel"}
+    assert {c["package"] for c in one["companions"]} == {"torchvision", "torchaudio"}
+    _, script, _ = run(capsys, *V100, "--format", "script")
+    commands = [command for step in one["steps"] for command in step["commands"]]
+    assert commands and all(command in script for command in commands)
+    assert {"unknown", "measured"} <= {note["evidence"] for note in one["notes"]}
+    code, (wheel,) = told(capsys, "--isolated", "--gpu", "T4")
+    assert (code, wheel["status"], wheel["steps"]) == (0, "wheel", [])
+    assert "torch==2.15.0 torchvision==" in wheel["command"]
+    code, (never,) = told(capsys, "--isolated", "--gpu", "K80", "--torch", "2.15.0")
+    assert (code, never["status"], never["command"]) == (1, "impossible", None)
+
+
+def test_one_build_for_several_gpus(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--gpu", "V100,B200", "--torch", "2.14.1", "--python", "3.12")
+    code, said, _ = run(capsys, *words)
+    assert code == 0
+    for text in (
+        'export TORCH_CUDA_ARCH_LIST="7.0;10.0"',
+        "export CUDA_HOME=/usr/local/cuda-12.9",  # the last for one, new enough for the other
+        "    Tesla V100: 2.14.1+cu126\n    B200: 2.14.1 (PyPI, cu130)\n",
+        "The newest release with a wheel for all of them is torch 2.10.0 (PyPI, cu128):",
+        "cuDNN 9.10.2.21 holds kernels for these GPUs",
+    ):
+        assert text in said, text
+    _, script, _ = run(capsys, *words, "--format", "script")
+    assert "grep -qx sm_70; then" in script and "grep -qx sm_100; then" in script
+    _, (one,) = told(capsys, "--isolated", *words)
+    assert [gpu["build"]["channel"] for gpu in one["alone"]] == ["cu126", "cu130"]
+    code, said, _ = run(capsys, "--gpu", "V100", "--gpu", "B200")
+    assert "torch 2.10.0 on Tesla V100 and B200" in said  # one wheel serves both
+
+
+def test_gpus_that_no_toolkit_compiles_for_together(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--gpu", "V100", "--gpu", "sm_107", "--torch", "2.15.0")
+    code, said, _ = run(capsys, *words)
+    assert code == 1
+    assert "nvcc compiles for sm_70 from CUDA 11.7 to 12.9" in said
+    assert "nvcc compiles for sm_107 from CUDA 13.4" in said
+    assert "git clone" not in said
+
+
+def test_a_driver_limits_the_toolkit(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--isolated", "--gpu", "A100", "--torch", "2.15.0", "--driver")
+    code, (old,) = told(capsys, *words, "535.104.05")
+    assert (code, old["status"], old["toolkit"]) == (0, "build", "12.9")
+    texts = [note["text"] for note in old["notes"]]
+    assert "driver 535.104.05 is too old for CUDA 13, which needs 580.65.06" in texts
+    code, (new,) = told(capsys, *words, "595.45.04")
+    assert (code, new["status"]) == (0, "wheel")
+    code, (older,) = told(capsys, *words, "470.57.02")  # CUDA 11 alone, which 2.15 refuses
+    assert (code, older["status"]) == (1, "impossible")
+
+
+PROFILE = """\
+[fleet.old]
+gpus = ["V100"]
+driver = "550.54.15"
+python = ["3.11", "3.12"]
+platform = "linux-x86_64"
+[fleet.ci]
+gpus = []
+[fleet.new]
+gpus = ["A100", "B200"]
+platform = "linux-x86_64"
+"""
+
+
+def test_without_a_gpu_each_group_of_the_fleet_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "torchpin.toml").write_text(PROFILE)
+    code, recipes = told(capsys, "--torch", "2.15.0")
+    assert code == 0
+    assert [(one["group"], one["status"]) for one in recipes] == [
+        ("old", "build"),
+        ("new", "wheel"),
+    ]
+    assert (recipes[0]["python"], recipes[0]["driver"]) == ("3.12", "550.54.15")
+    assert [gpu["name"] for gpu in recipes[1]["gpus"]] == ["A100", "B200"]
+    assert guarded(["recipe"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("Group old:\ntorch 2.14.1 on Tesla V100")
+    assert "\nGroup new:\ntorch 2.15.0 on A100 and B200" in said
+    assert guarded(["recipe", "--format", "script"]) == 2
+    assert "use --group, one of old, new" in capsys.readouterr().err
+    assert guarded(["recipe", "--format", "script", "--group", "new"]) == 0
+    assert "torch==2.15.0" in capsys.readouterr().out
+    assert guarded(["recipe", "--group", "ci"]) == 2
+    assert "no group with GPUs runs Linux" in capsys.readouterr().err
+    assert guarded(["recipe", "--group", "gone"]) == 2
+    assert "known: old, ci, new" in capsys.readouterr().err
 
 
 def test_the_help_still_fits_a_screen() -> None:

@@ -1,20 +1,23 @@
-"""``torchpin recipe``: how to get a torch release to run on a GPU, from source if need be."""
+"""``torchpin recipe``: how to get a torch release to run on GPUs, from source if need be."""
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from torchpin.catalog.model import PLATFORMS
+from torchpin.cli.arguments import Arguments
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.parser import Parser, add_catalog
 from torchpin.cli.terminal import note, out, style, tell
 from torchpin.errors import UsageError
-from torchpin.fleet.model import Gpu, Python
+from torchpin.fleet.model import Gpu, NodeGroup, Python
 
 if TYPE_CHECKING:
     from torchpin.catalog.store import Catalog
-    from torchpin.resolve.source_build import SourceBuild
+    from torchpin.resolve.source_model import Asked, SourceBuild
+
+LINUX = PLATFORMS[:2]
+"""Where a build from source is told."""
 
 
 def parser() -> Parser:
@@ -22,33 +25,43 @@ def parser() -> Parser:
     made = Parser(
         "recipe",
         "Say how a torch release gets to run on a GPU: the published build that serves it, or "
-        "how to build it from source, with the CUDA toolkit, cuDNN and companions that fit.",
+        "how to build it from source, with the CUDA toolkit, cuDNN and companions that fit. "
+        "Several GPUs are served by one build; without --gpu each group of the fleet is.",
         "exit code: 0 a build serves it, or there is a recipe · 1 neither is known · 2 wrong usage",
     )
     made.add_argument(
         "--gpu",
         action="append",
-        required=True,
+        default=[],
         metavar="NAME",
-        help="the GPU, one: V100, sm_70, gfx906, 'GTX 1080'",
+        help="the GPU: V100, sm_70, gfx906, 'GTX 1080' (repeat for a build that serves all)",
     )
+    made.add_argument("--group", metavar="NAME", help="only this group of the fleet")
+    made.add_argument("--config", metavar="FILE", help="the profile (default: the nearest)")
     made.add_argument(
         "--torch",
         metavar="VERSION",
         help="the release (default: the newest with a wheel for the GPU, else the newest)",
     )
     made.add_argument("--python", metavar="VERSION", help="the Python to build for: 3.12")
+    made.add_argument("--driver", metavar="VERSION", help="the driver: 550.54.15")
     made.add_argument(
         "--platform",
-        choices=PLATFORMS[:2],
+        choices=LINUX,
         metavar="NAME",
-        help=f"{PLATFORMS[0]} or {PLATFORMS[1]} (default: what the GPU sits in)",
+        help=f"{LINUX[0]} or {LINUX[1]} (default: what the GPU sits in)",
     )
     made.add_argument(
         "--format",
         choices=("text", "script", "dockerfile"),
         default="text",
         help="what to print (default: text)",
+    )
+    made.add_argument(
+        "--output-format",
+        choices=("text", "json"),
+        default="text",
+        help="json: all that is known, for programs",
     )
     made.add_argument("--no-color", action="store_true", help="no colours")
     made.add_argument("-q", "--quiet", action="store_true", help="no notes")
@@ -61,9 +74,10 @@ def main(argv: list[str]) -> int:
     """Run ``recipe`` and return its exit code."""
     args = parser().parse(argv)
     from torchpin.catalog.store import load_catalog
-    from torchpin.report import recipe
-    from torchpin.resolve.source_build import BUILD, WHEEL, Asked, newest_wheel, source_build
+    from torchpin.resolve.source_model import BUILD, WHEEL
 
+    if args.output_format == "json" and args.format != "text":
+        raise UsageError(f"--output-format json has no --format {args.format}")
     catalog = load_catalog()
     torch = (args.torch or catalog.newest("torch")).removeprefix("v").partition("+")[0]
     if torch not in catalog.versions("torch"):
@@ -71,42 +85,68 @@ def main(argv: list[str]) -> int:
             f"torch {torch} is not in the catalog of {catalog.date}",
             hint="`torchpin catalog show torch` lists the releases",
         )
-    gpu = _gpu(args.gpu)
-    platform = args.platform or f"linux-{gpu.host or 'x86_64'}"
-    asked = Asked(gpu, torch, _python(args.python), platform)
-    if args.torch:
-        found = source_build(asked, catalog)
-    else:
-        found = newest_wheel(asked, catalog)
-        found = found._replace(beside=_beside(found, catalog))
+    every = asked_of(args, torch)
+    if args.format != "text" and len(every) > 1:
+        names = ", ".join(one.group or "" for one in every)
+        raise UsageError(
+            f"--format {args.format} is for one group", hint=f"use --group, one of {names}"
+        )
+    found = tuple(answer(one, catalog, named=bool(args.torch)) for one in every)
     if not args.quiet:
         for words in catalog.notes:
             note(words)
-    usable = found.status in (WHEEL, BUILD)
-    if args.format == "text" or not usable:
-        words = recipe.text(found, style(no_color=args.no_color))
-        if args.format == "text":
-            tell(words)
-        else:  # what is redirected to a file is a script or nothing
-            note(words)
-    elif args.format == "script":
-        out(recipe.script(found, catalog.date))
+    if args.output_format == "json":
+        from torchpin.report import recipe_json
+
+        out(recipe_json.render(found, (catalog.date, catalog.digest, False)))
     else:
-        out(recipe.dockerfile(found, catalog.date))
-    return CLEAN if usable else FINDINGS
+        _print(found, args, catalog)
+    return CLEAN if all(one.status in (WHEEL, BUILD) for one in found) else FINDINGS
+
+
+def answer(asked: Asked, catalog: Catalog, *, named: bool) -> SourceBuild:
+    """Return the recipe; ``named``: the release was asked for, no other will do."""
+    from torchpin.resolve.source_build import newest_wheel, source_build
+
+    if named:
+        return source_build(asked, catalog)
+    found = newest_wheel(asked, catalog)
+    return found._replace(beside=_beside(found, catalog))
+
+
+def _print(found: tuple[SourceBuild, ...], args: Arguments, catalog: Catalog) -> None:
+    from torchpin.report import recipe
+    from torchpin.resolve.source_model import BUILD, WHEEL
+
+    paint = style(no_color=args.no_color)
+    if args.format == "text":
+        parts = []
+        for one in found:
+            title = (
+                paint.paint("bold", f"Group {one.asked.group}:") + "\n" if len(found) > 1 else ""
+            )
+            parts.append(title + recipe.text(one, paint))
+        tell("\n".join(parts))
+        return
+    one = found[0]
+    if one.status not in (WHEEL, BUILD):  # what is redirected to a file is a script or nothing
+        note(recipe.text(one, paint))
+    elif args.format == "script":
+        out(recipe.script(one, catalog.date))
+    else:
+        out(recipe.dockerfile(one, catalog.date))
 
 
 def _beside(found: SourceBuild, catalog: Catalog) -> tuple[str, ...]:
     """Return the pins of what is installed beside a wheel, as ``resolve`` chooses them."""
     if found.wheel is None:
         return ()
-    from torchpin.fleet.model import NodeGroup, Settings, Target
+    from torchpin.fleet.model import Settings
     from torchpin.plugin.forms import pins
     from torchpin.plugin.plan import fleet_outcome
+    from torchpin.resolve.source_build import target_of
 
-    asked = found.asked
-    group = NodeGroup(asked.gpu.name, (asked.gpu,), (), asked.platform)
-    target = Target(group, asked.python)
+    target = target_of(found.asked, found.asked.gpus)
     outcome = fleet_outcome((target,), Settings(), catalog, f"=={found.wheel.version}")
     for plan in outcome.plans:
         if any(build == found.wheel for _, _, build in plan.builds):
@@ -114,21 +154,93 @@ def _beside(found: SourceBuild, catalog: Catalog) -> tuple[str, ...]:
     return ()
 
 
-def _gpu(names: list[str]) -> Gpu:
+# -- what is asked for
+
+
+def asked_of(args: Arguments, torch: str) -> tuple[Asked, ...]:
+    """Return what to tell: of the GPUs that are named, else of each group of the fleet.
+
+    Raises:
+        UsageError: neither a GPU nor a fleet, GPUs that no one build can serve, no such group.
+        ConfigError: the profile or the driver is wrong.
+    """
+    from torchpin.resolve.source_model import Asked
+
+    python = _python(args.python)
+    if args.driver:
+        from torchpin.fleet.values import parse_driver
+
+        args.driver = parse_driver(args.driver)
+    if args.gpu:
+        if args.group:
+            raise UsageError("--group is of the fleet: it does not go with --gpu")
+        gpus = _gpus(args.gpu)
+        hosts = dict.fromkeys(gpu.host or "x86_64" for gpu in gpus)
+        if len(hosts) > 1 and not args.platform:
+            raise UsageError(f"these GPUs sit in {' and '.join(hosts)}", hint="use --platform")
+        platform = args.platform or f"linux-{next(iter(hosts))}"
+        return (Asked(gpus[0], torch, python, platform, gpus[1:], args.driver),)
+    found = []
+    for group in _groups(args):
+        gpus = together(tuple(dict.fromkeys(group.gpus)), group.name)
+        at = python or max(group.pythons, default=None)
+        driver = args.driver or group.driver
+        platform = args.platform or group.platform
+        found.append(Asked(gpus[0], torch, at, platform, gpus[1:], driver, group.name))
+    return tuple(found)
+
+
+def _groups(args: Arguments) -> tuple[NodeGroup, ...]:
+    """Return the groups of the profile that have GPUs and run Linux.
+
+    Raises:
+        UsageError: there is none, or none of the name.
+    """
+    from torchpin.engine import Options, find_fleet
+
+    fleet = find_fleet(Options((".",), profile=args.config, isolated=args.isolated))
+    if fleet is None or not fleet.groups:
+        raise UsageError(
+            "name a GPU: --gpu V100", hint="or declare a fleet: `torchpin init` writes one"
+        )
+    names = [group.name for group in fleet.groups]
+    if args.group and args.group not in names:
+        raise UsageError(f"no group {args.group!r}", hint=f"known: {', '.join(names)}")
+    found = tuple(
+        group
+        for group in fleet.groups
+        if group.gpus and group.platform in LINUX and args.group in (None, group.name)
+    )
+    if not found:
+        raise UsageError("no group with GPUs runs Linux: recipes are for these")
+    return found
+
+
+def _gpus(values: list[str]) -> tuple[Gpu, ...]:
     from torchpin.fleet.gpus import find_gpu
 
-    name = ",".join(names)
-    several = [one.strip() for one in name.split(",") if one.strip()]
-    if len(several) > 1:
-        raise UsageError(
-            f"--gpu {name}: recipe takes one GPU",
-            hint=f"run it once for each: torchpin recipe --gpu {shlex.quote(several[0])}",
-        )
-    found = find_gpu(name)
-    if len(found) != 1:
-        models = ", ".join(gpu.name for gpu in found)
-        raise UsageError(f"--gpu {name}: one GPU at a time", hint=f"it has {models}")
-    return found[0]
+    names = [one.strip() for value in values for one in value.split(",") if one.strip()]
+    gpus = tuple(dict.fromkeys(gpu for name in names for gpu in find_gpu(name)))
+    if not gpus:
+        raise UsageError("--gpu names no GPU")
+    return together(gpus, "--gpu")
+
+
+def together(gpus: tuple[Gpu, ...], what: str) -> tuple[Gpu, ...]:
+    """Return the GPUs, if one build can be made for all of them.
+
+    Raises:
+        UsageError: they are of several vendors, or only some are Jetsons.
+    """
+    vendors = dict.fromkeys(gpu.vendor for gpu in gpus)
+    names = ", ".join(gpu.name for gpu in gpus)
+    if len(vendors) > 1:
+        hint = "run it once for each vendor"
+        raise UsageError(f"{what}: no build serves {' and '.join(vendors)}: {names}", hint=hint)
+    if len({gpu.tegra for gpu in gpus}) > 1:
+        hint = "run it once for the Jetsons and once for the others"
+        raise UsageError(f"{what}: a Jetson builds for itself: {names}", hint=hint)
+    return gpus
 
 
 def _python(word: str | None) -> Python | None:

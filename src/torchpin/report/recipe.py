@@ -6,8 +6,8 @@ from shlex import quote
 
 from torchpin.named import NamedTuple
 from torchpin.report.style import Style, clean
-from torchpin.resolve.source_build import BUILD, IMPOSSIBLE, WHEEL, Note, SourceBuild
 from torchpin.resolve.source_facts import BUILD_REQUIREMENTS, IMAGES, SHIM, built_by_pip
+from torchpin.resolve.source_model import BUILD, IMPOSSIBLE, WHEEL, Note, SourceBuild
 from torchpin.select.channels import channel_url
 
 GUIDE = "https://github.com/pytorch/pytorch#from-source"
@@ -58,12 +58,13 @@ def steps(found: SourceBuild) -> tuple[Step, ...]:
             ),
         ),
     ]
+    alone = "for these GPUs alone" if asked.more else "for this GPU alone"
     if asked.gpu.gfx is not None:
         out.append(Step("turn the CUDA sources into HIP", ("python tools/amd_build/build_amd.py",)))
-        out.append(Step("for this GPU alone", (f"export PYTORCH_ROCM_ARCH={found.arch}",)))
+        out.append(Step(alone, (f"export PYTORCH_ROCM_ARCH={quote(found.arch)}",)))
     else:
         out.append(_cudnn(found))
-        out.append(Step("for this GPU alone", (f'export TORCH_CUDA_ARCH_LIST="{found.arch}"',)))
+        out.append(Step(alone, (f'export TORCH_CUDA_ARCH_LIST="{found.arch}"',)))
     out += [
         Step(
             "the version that companions ask for; without it the build is called 0a0+git",
@@ -86,23 +87,25 @@ def steps(found: SourceBuild) -> tuple[Step, ...]:
             )
         )
     if not asked.gpu.gfx:
-        code = f"sm_{found.arch.replace('.', '')}"
-        check = f"import torch; assert '{code}' in torch._C._cuda_getArchFlags().split()"
-        out.append(Step("the build holds code for the GPU", (f'python -c "{check}"',)))
+        have = "torch._C._cuda_getArchFlags().split()"
+        check = " and ".join(f"'{code}' in {have}" for code in asked.codes)
+        command = f'python -c "import torch; assert {check}"'
+        out.append(Step("the build holds code for the GPU", (command,)))
     return tuple(out)
 
 
 def _cudnn(found: SourceBuild) -> Step:
     if found.asked.gpu.tegra:
         return Step("cuDNN is the one of the JetPack", ())
+    them = "these GPUs" if found.asked.more else "this GPU"
     if found.cudnn is None:
-        why = "no cuDNN is known to hold kernels for this GPU: convolutions use torch's own"
+        why = f"no cuDNN is known to hold kernels for {them}: convolutions use torch's own"
         return Step(why, ("export USE_CUDNN=0",))
     package, version = found.cudnn
     where = "import nvidia.cudnn; print(nvidia.cudnn.__path__[0])"
     library = f"libcudnn.so.{version.split('.')[0]}"
     return Step(
-        f"cuDNN {version} holds kernels for this GPU; at run time torch must find it as well",
+        f"cuDNN {version} holds kernels for {them}; at run time torch must find it as well",
         (
             f"python -m pip install --no-deps {package}=={version}",
             f'CUDNN="$(python -c "{where}")"',
@@ -129,7 +132,7 @@ def _build(torch: str) -> Step:
 def text(found: SourceBuild, style: Style) -> str:
     """Return the answer for people: what serves, or the recipe with all that is to mind."""
     asked = found.asked
-    gpu = f"{clean(asked.gpu.name)} ({asked.gpu.arch or asked.gpu.vendor})"
+    gpu = f"{clean(asked.name)} ({', '.join(asked.codes) or asked.gpu.vendor})"
     python = f", Python {asked.python}" if asked.python else ""
     head = f"torch {asked.torch} on {gpu}, {asked.platform}{python}"
     lines: list[str] = []
@@ -150,6 +153,12 @@ def text(found: SourceBuild, style: Style) -> str:
             "Whether and how it can be built:",
             f"    {_source_command(found)}",
         ]
+    if found.alone:
+        lines += ["", f"Each by itself with torch {asked.torch}:"]
+        lines += [
+            f"    {clean(gpu.name)}: {build.place if build is not None else 'no wheel'}"
+            for gpu, build in found.alone
+        ]
     if found.status != WHEEL:
         lines += ["", *_alternative(found)]
     if found.status == BUILD:
@@ -169,8 +178,12 @@ def text(found: SourceBuild, style: Style) -> str:
 
 def _source_command(found: SourceBuild) -> str:
     asked = found.asked
-    words = ["torchpin", "recipe", "--gpu", asked.gpu.written or asked.gpu.name]
+    words = ["torchpin", "recipe"]
+    for gpu in asked.gpus:
+        words += ["--gpu", gpu.written or gpu.name]
     words += ["--torch", found.newest]
+    if asked.driver is not None:
+        words += ["--driver", asked.driver]
     if asked.python is not None:
         words += ["--python", str(asked.python)]
     if asked.platform != f"linux-{asked.gpu.host or 'x86_64'}":
@@ -185,9 +198,13 @@ def _told(note: Note) -> str:
 def _alternative(found: SourceBuild) -> list[str]:
     build = found.last
     if build is None:
-        return ["No wheel of any release is known to serve it."]
+        return [
+            "No wheel of any release is known to serve "
+            + ("all of them." if found.asked.more else "it.")
+        ]
     command = install_command(found._replace(wheel=build))
-    return [f"The newest release with a wheel for it is torch {build.place}:", f"    {command}"]
+    them = "all of them" if found.asked.more else "it"
+    return [f"The newest release with a wheel for {them} is torch {build.place}:", f"    {command}"]
 
 
 def _commented(words: str, indent: str = "") -> list[str]:
@@ -197,7 +214,7 @@ def _commented(words: str, indent: str = "") -> list[str]:
 def _heading(found: SourceBuild, catalog_date: str) -> list[str]:
     asked = found.asked
     lines = [
-        f"torch {asked.torch} for {asked.gpu.name} ({asked.gpu.arch or asked.gpu.vendor}), "
+        f"torch {asked.torch} for {asked.name} ({', '.join(asked.codes) or asked.gpu.vendor}), "
         f"{asked.platform}. By torchpin, catalog of {catalog_date}."
     ]
     lines += [f"- {_told(note)}" for note in (*found.because, *found.notes)]
@@ -231,17 +248,22 @@ def script(found: SourceBuild, catalog_date: str) -> str:
 def _toolkit_check(found: SourceBuild) -> list[str]:
     if found.asked.gpu.gfx is not None:
         return []
-    code = f"sm_{found.arch.replace('.', '')}"
     home = f"/usr/local/cuda-{found.toolkit}" if found.toolkit else "/usr/local/cuda"
     return [
         f'export CUDA_HOME="${{CUDA_HOME:-{home}}}"',
         'export PATH="$CUDA_HOME/bin:$PATH"',
+        *(line for code in found.asked.codes for line in _code_check(code)),
+        "",
+    ]
+
+
+def _code_check(code: str) -> tuple[str, ...]:
+    return (
         f"if ! nvcc --list-gpu-code | grep -qx {code}; then",
         f'  echo "the nvcc of $CUDA_HOME does not compile for {code}" >&2',
         "  exit 1",
         "fi",
-        "",
-    ]
+    )
 
 
 def dockerfile(found: SourceBuild, catalog_date: str) -> str:

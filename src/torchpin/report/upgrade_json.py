@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchpin.catalog.model import Build
 from torchpin.judge.model import Reason
 from torchpin.report import diff
 from torchpin.report.json_ import VERSION, Known, catalog_of, dump, ground, plan_of
 from torchpin.report.lines import unique
+from torchpin.report.recipe_json import build_of
 from torchpin.report.style import PLAIN, redact
 from torchpin.report.upgrade_model import Break, Row, Unit, Upgrade
 from torchpin.report.upgrade_words import changes, verdict
@@ -51,12 +51,6 @@ def render(found: Upgrade, known: Known) -> str:
     return dump(value)
 
 
-def _build(build: Build | None) -> dict[str, Any] | None:
-    if build is None:
-        return None
-    return {"version": build.full_version, "channel": build.channel, "index": build.home}
-
-
 def _row(row: Row) -> dict[str, Any]:
     standing, reach = row.standing, row.reach
     group, python = standing.target
@@ -66,10 +60,10 @@ def _row(row: Row) -> dict[str, Any]:
         "platform": group.platform,
         "gpus": unique(gpu.name for gpu in group.gpus),
         "status": standing.status,
-        "build": _build(standing.build),
+        "build": build_of(standing.build),
         "because": [_reason(one) for one in standing.reasons],
-        "today": _build(row.today),
-        "last_safe": _build(reach.last) if reach is not None else None,
+        "today": build_of(row.today),
+        "last_safe": build_of(reach.last) if reach is not None else None,
         "next": None
         if reach is None or reach.following is None
         else {

@@ -1,4 +1,4 @@
-"""A build of torch from source for one GPU: is it needed, can it be, and with what.
+"""A build of torch from source for one GPU or several: is it needed, can it be, and with what.
 
 Each statement has its evidence; ``unknown`` says what nobody measured or published. Nothing is
 guessed: without a known toolkit there is no recipe.
@@ -8,99 +8,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchpin.catalog.internals import load_internals
-from torchpin.catalog.model import Build, Kernels
 from torchpin.evidence import MEASURED, PUBLISHED
-from torchpin.fleet.model import Gpu, NodeGroup, Python, Target
-from torchpin.judge.kernels import PTX, SASS, kernel_match
+from torchpin.fleet.model import Gpu, NodeGroup, Target
 from torchpin.judge.model import Reason
-from torchpin.named import NamedTuple
 from torchpin.resolve.horizon import best_build, block, horizon
 from torchpin.resolve.source_facts import (
-    NO_CUDA_12,
+    IMAGES,
     NVCC_LISTS,
     RAISED,
     cuda_floor,
     cudnn_floor,
-    newest_accepting,
     number,
-    release_of,
     toolkit_span,
+)
+from torchpin.resolve.source_model import (
+    BUILD,
+    IMPOSSIBLE,
+    UNKNOWN,
+    WHEEL,
+    Asked,
+    Companion,
+    Note,
+    SourceBuild,
+)
+from torchpin.resolve.source_notes import (
+    REPOSITORIES,
+    ROCM_GUIDE,
+    companion_notes,
+    driver_limit,
+    driver_notes,
+    holding,
+    library_note,
+    nccl_notes,
+    older_releases,
+    tried,
 )
 from torchpin.resolve.space import Space
 
 if TYPE_CHECKING:
     from torchpin.catalog.store import Catalog
-
-WHEEL = "wheel"
-"""A published build serves the GPU: nothing needs to be built."""
-BUILD = "build"
-"""No published build serves it; there is a recipe."""
-IMPOSSIBLE = "impossible"
-"""No published build serves it, and no toolkit that torch accepts compiles for it."""
-UNKNOWN = "unknown"
-"""What would be needed for a recipe is not known."""
-
-REPOSITORIES = {
-    "torchvision": "https://github.com/pytorch/vision",
-    "torchaudio": "https://github.com/pytorch/audio",
-}
-ROCM_GUIDE = "https://github.com/pytorch/pytorch#amd-rocm-support"
-NCCL_MAKE = "https://github.com/pytorch/pytorch/blob/main/cmake/External/nccl.cmake"
-
-
-class Note(NamedTuple):
-    """One thing to know, and how it is known."""
-
-    text: str
-    evidence: str
-    """A word of evidence, or ``unknown``."""
-    source: str
-
-
-class Companion(NamedTuple):
-    """A package to build against the torch that was built."""
-
-    package: str
-    version: str
-    repository: str
-
-
-class Asked(NamedTuple):
-    """What a recipe is asked for."""
-
-    gpu: Gpu
-    torch: str
-    """Public version: ``2.15.0``."""
-    python: Python | None
-    platform: str
-
-
-class SourceBuild(NamedTuple):
-    """The answer for one GPU and one release."""
-
-    asked: Asked
-    status: str
-    """``wheel``, ``build``, ``impossible`` or ``unknown``."""
-    because: tuple[Note, ...]
-    """Why that is the answer."""
-    wheel: Build | None = None
-    """With ``wheel``: the build that serves."""
-    last: Build | None = None
-    """The newest release of which a wheel serves the GPU (and the Python)."""
-    toolkit: str | None = None
-    """CUDA toolkit to build with: ``12.9``; None: the one of the JetPack, or no CUDA."""
-    arch: str = ""
-    """For ``TORCH_CUDA_ARCH_LIST`` (``7.0``) or ``PYTORCH_ROCM_ARCH`` (``gfx906``)."""
-    cudnn: tuple[str, str] | None = None
-    """Package and version of a cuDNN that holds kernels for the GPU; None: none is known."""
-    companions: tuple[Companion, ...] = ()
-    notes: tuple[Note, ...] = ()
-    """What to mind."""
-    beside: tuple[str, ...] = ()
-    """With ``wheel``: pins of torchvision and torchaudio to install with it."""
-    newest: str = ""
-    """The newest release of all, where it has no wheel for the GPU and none was asked for."""
 
 
 def newest_wheel(asked: Asked, catalog: Catalog) -> SourceBuild:
@@ -120,8 +66,7 @@ def source_build(asked: Asked, catalog: Catalog) -> SourceBuild:
 
     ``asked.torch`` must be a version that the catalog knows.
     """
-    group = NodeGroup(asked.gpu.name, (asked.gpu,), (), asked.platform)
-    target = Target(group, asked.python)
+    target = target_of(asked, asked.gpus)
     space = Space(catalog)
     at = space.intern(target)
     last = horizon(target, catalog, space).last_build
@@ -141,7 +86,7 @@ def source_build(asked: Asked, catalog: Catalog) -> SourceBuild:
     if blocked is None:
         why = Note(
             f"whether a published build of torch {asked.torch} for {asked.platform} runs on "
-            f"{asked.gpu.name} is not known",
+            f"{asked.name} is not known",
             UNKNOWN,
             f"catalog of {catalog.date}",
         )
@@ -155,12 +100,25 @@ def source_build(asked: Asked, catalog: Catalog) -> SourceBuild:
         )
         return SourceBuild(asked, UNKNOWN, (why, newer), last=last)
     base = SourceBuild(asked, BUILD, (why,), last=last, companions=_companions(asked, catalog))
-    if asked.gpu.gfx is not None:
+    if asked.more:
+        alone = (
+            (gpu, best_build(space, asked.torch, space.intern(target_of(asked, (gpu,)))))
+            for gpu in asked.gpus
+        )
+        base = base._replace(alone=tuple(alone))
+    if all(gpu.gfx is not None for gpu in asked.gpus):
         return _rocm(base, catalog)
-    if asked.gpu.capability is None:
-        gap = Note(f"no recipe is known for {asked.gpu.name}", UNKNOWN, "")
+    capabilities = [gpu.capability for gpu in asked.gpus if gpu.capability is not None]
+    if len(capabilities) < len(asked.gpus):
+        gap = Note(f"no recipe is known for {asked.name}", UNKNOWN, "")
         return base._replace(status=UNKNOWN, because=(why, gap), companions=())
-    return _cuda(base, asked.gpu.capability, catalog)
+    return _cuda(base, tuple(dict.fromkeys(capabilities)), catalog)
+
+
+def target_of(asked: Asked, gpus: tuple[Gpu, ...]) -> Target:
+    """Return what a build for some GPUs has to run on."""
+    name = " and ".join(gpu.name for gpu in gpus)
+    return Target(NodeGroup(name, gpus, (), asked.platform, driver=asked.driver), asked.python)
 
 
 def _blocked(asked: Asked, space: Space, at: int) -> Reason | None:
@@ -204,191 +162,106 @@ def _rocm(base: SourceBuild, catalog: Catalog) -> SourceBuild:
     tried = sorted(label for label in labels if label.startswith("rocm"))
     known = f"PyTorch builds with {', '.join(tried)}" if tried else "no channel of it is known"
     text = (
-        f"which ROCm releases compile torch {asked.torch} for {asked.gpu.gfx} is not known; {known}"
+        f"which ROCm releases compile torch {asked.torch} for {' and '.join(asked.codes)} is not "
+        f"known; {known}"
     )
     notes = (
         Note(text, UNKNOWN, ROCM_GUIDE),
-        *_companion_notes(base),
+        *companion_notes(base),
     )
-    return base._replace(arch=asked.gpu.gfx or "", notes=notes)
+    return base._replace(arch=";".join(asked.codes), notes=notes)
 
 
-def _cuda(base: SourceBuild, capability: tuple[int, int], catalog: Catalog) -> SourceBuild:
+def _cuda(
+    base: SourceBuild, capabilities: tuple[tuple[int, int], ...], catalog: Catalog
+) -> SourceBuild:
     asked, why = base.asked, base.because
-    code = f"sm_{capability[0]}{capability[1]}"
-    span, floor = toolkit_span(capability), cuda_floor(asked.torch)
-    if span is None:
-        text = f"no CUDA toolkit since 11.7 compiles for {code}"
-        found = Note(text, MEASURED, NVCC_LISTS)
-        return base._replace(status=IMPOSSIBLE, because=(*why, found), companions=())
+    floor = cuda_floor(asked.torch)
+    emits: list[Note] = []
+    lowest, highest = "0.0", ""
+    for capability in capabilities:
+        code = f"sm_{capability[0]}{capability[1]}"
+        span = toolkit_span(capability)
+        if span is None:
+            text = f"no CUDA toolkit since 11.7 compiles for {code}"
+            found = Note(text, MEASURED, NVCC_LISTS)
+            return base._replace(status=IMPOSSIBLE, because=(*why, found), companions=())
+        first, last = span
+        emits.append(
+            Note(
+                f"nvcc compiles for {code} from CUDA {first} to {last or 'the newest (13.5)'}",
+                MEASURED,
+                NVCC_LISTS,
+            )
+        )
+        lowest = max(lowest, first, key=number)
+        highest = min((one for one in (highest, last) if one), key=number, default="")
     if floor is None:
         text = f"which CUDA toolkits the build of torch {asked.torch} accepts is not known"
         return base._replace(status=UNKNOWN, because=(*why, Note(text, UNKNOWN, "")), companions=())
-    first, last = span
-    lowest = max(first, floor.cuda, key=number)
-    emits = Note(
-        f"nvcc compiles for {code} from CUDA {first} to {last or 'the newest (13.5)'}",
-        MEASURED,
-        NVCC_LISTS,
-    )
     accepts = Note(
         f"the build of torch {asked.torch} accepts CUDA {floor.cuda} and newer, cuDNN "
         f"{cudnn_floor(asked.torch)} and newer",
         floor.evidence,
         f"{floor.source}; {RAISED}" if floor.cuda == "12.6" else floor.source,
     )
-    if last and number(lowest) > number(last):
+    told = (*emits, accepts)
+    if highest and number(lowest) > number(highest):
+        return base._replace(status=IMPOSSIBLE, because=(*why, *emits), companions=())
+    lowest = max(lowest, floor.cuda, key=number)
+    if highest and number(lowest) > number(highest):
         return base._replace(
-            status=IMPOSSIBLE, because=(*why, emits, accepts, *_older(last)), companions=()
+            status=IMPOSSIBLE, because=(*why, *told, *older_releases(highest)), companions=()
         )
+    limit = driver_limit(asked)
+    if limit is not None:
+        ceiling, ground = limit
+        told = (*told, ground)
+        fitting = [
+            cuda
+            for cuda in (*IMAGES, highest)
+            if cuda
+            and number(lowest) <= number(cuda) <= number(ceiling)
+            and (not highest or number(cuda) <= number(highest))
+        ]
+        if not fitting:
+            return base._replace(status=IMPOSSIBLE, because=(*why, *told), companions=())
+        highest = max(fitting, key=number)
     built = {b.cuda for b in catalog.find("torch", version=asked.torch) if b.cuda}
-    fits = [c for c in built if number(lowest) <= number(c) <= number(last or "99.0")]
-    toolkit = max(fits, key=number) if fits else last or lowest
-    made = base._replace(arch=f"{capability[0]}.{capability[1]}")
-    compiled, held, doubt = _nccl_notes(asked, toolkit, code)
+    fits = [c for c in built if number(lowest) <= number(c) <= number(highest or "99.0")]
+    toolkit = max(fits, key=number) if fits else highest or lowest
+    return _with_toolkit(base, toolkit, capabilities, told, built)
+
+
+def _with_toolkit(
+    base: SourceBuild,
+    toolkit: str,
+    capabilities: tuple[tuple[int, int], ...],
+    told: tuple[Note, ...],
+    built: set[str],
+) -> SourceBuild:
+    """Return the build with a toolkit, and what is to mind about the libraries around it."""
+    asked = base.asked
+    made = base._replace(arch=";".join(f"{major}.{minor}" for major, minor in capabilities))
+    compiled, held, doubt = nccl_notes(asked, toolkit)
     if asked.gpu.tegra:
         text = "a Jetson builds with CUDA and cuDNN of its JetPack; CUDA must lie in that range"
         jetpack = Note(text, PUBLISHED, "https://developer.nvidia.com/embedded/jetpack-archive")
-        notes = (emits, accepts, jetpack, compiled, doubt)
-        return made._replace(notes=(*notes, *_companion_notes(base)))
-    cudnn, cublas = (_holding(product, asked, toolkit) for product in ("cudnn", "cublas"))
+        notes = (*told, jetpack, compiled, doubt)
+        return made._replace(notes=(*notes, *companion_notes(base)))
+    cudnn, cublas = (holding(product, asked, toolkit) for product in ("cudnn", "cublas"))
     return made._replace(
         toolkit=toolkit,
         cudnn=cudnn[:2] if cudnn is not None else None,
         notes=(
-            emits,
-            accepts,
-            _tried(asked.torch, toolkit, built),
-            _library_note("cuDNN", "cudnn", asked, toolkit, cudnn),
-            _library_note("cuBLAS", "cublas", asked, toolkit, cublas),
+            *told,
+            tried(asked.torch, toolkit, built),
+            library_note("cuDNN", "cudnn", asked, toolkit, cudnn),
+            library_note("cuBLAS", "cublas", asked, toolkit, cublas),
             compiled,
             held,
             doubt,
-            *_driver_notes(asked, toolkit),
-            *_companion_notes(base),
+            *driver_notes(asked, toolkit),
+            *companion_notes(base),
         ),
     )
-
-
-def _older(last: str) -> tuple[Note, ...]:
-    """Name the newest release series whose build still accepts a toolkit."""
-    found = newest_accepting(last)
-    if found is None:
-        return ()
-    series, floor = found
-    text = f"torch {series} is the newest whose build is known to accept CUDA {last}"
-    return (Note(text, floor.evidence, floor.source),)
-
-
-def _tried(torch: str, toolkit: str, built: set[str]) -> Note:
-    names = ", ".join(sorted(built, key=number))
-    channels = "https://download.pytorch.org/whl/"
-    if toolkit in built:
-        return Note(f"PyTorch builds torch {torch} with CUDA {names}", PUBLISHED, channels)
-    known = f"PyTorch builds it with CUDA {names}" if names else "nothing is known of its builds"
-    text = f"whether torch {torch} compiles with CUDA {toolkit} to the end is not known: {known}"
-    return Note(text, UNKNOWN, NO_CUDA_12 if release_of(torch) == (2, 15) else channels)
-
-
-def _driver_notes(asked: Asked, toolkit: str) -> tuple[Note, ...]:
-    from torchpin.catalog.drivers import load_drivers
-
-    assert asked.gpu.capability is not None
-    tables = load_drivers()
-    floor = tables.family_floor(toolkit, asked.platform)
-    last = tables.gpu_last_branch(asked.gpu.capability)
-    out = []
-    if floor is not None:
-        text = f"CUDA {toolkit} runs on driver {floor.value} and newer"
-        out.append(Note(text, floor.evidence, floor.source))
-    if last is not None:
-        text = f"driver branch {last.value} is the last that supports {asked.gpu.arch}"
-        out.append(Note(text, last.evidence, last.source))
-    return tuple(out)
-
-
-def _holding(product: str, asked: Asked, toolkit: str) -> tuple[str, str, Kernels] | None:
-    """Return the newest measured wheel of a product, for the CUDA major, with code for the GPU."""
-    found = None
-    for package, version, kernels in load_internals().wheels(product, asked.platform):
-        if _major_of(product, package, version) != toolkit.split(".")[0]:
-            continue
-        assert asked.gpu.capability is not None
-        match = kernel_match(kernels.sass, kernels.ptx, asked.gpu.capability, tegra=asked.gpu.tegra)
-        if match.how in (SASS, PTX):
-            found = (package, version, kernels)
-    return found
-
-
-def _major_of(product: str, package: str, version: str) -> str:
-    """Return the CUDA major of a wheel: by its name, else by its version (CUDA 13 and later)."""
-    label = package.removeprefix(f"nvidia-{product}").removeprefix("-cu")
-    return label or version.split(".")[0]
-
-
-def _library_note(
-    title: str,
-    product: str,
-    asked: Asked,
-    toolkit: str,
-    found: tuple[str, str, Kernels] | None,
-) -> Note:
-    major = toolkit.split(".")[0]
-    arch = asked.gpu.arch
-    if found is None:
-        more = "; the recipe leaves it out (USE_CUDNN=0)" if product == "cudnn" else ""
-        text = f"no {title} for CUDA {major} is known to hold kernels for {arch}{more}"
-        return Note(text, UNKNOWN, "")
-    package, version, kernels = found
-    text = f"{title} {version} ({package}) holds kernels for {arch}"
-    following = str(int(major) + 1)
-    measured = [
-        number_
-        for name, number_, _ in load_internals().wheels(product, asked.platform)
-        if _major_of(product, name, number_) == following
-    ]
-    if measured and _holding(product, asked, following) is None:
-        names = " to ".join(dict.fromkeys((measured[0], measured[-1])))
-        text += f"; those for CUDA {following} that were measured ({names}) hold none"
-    if product == "cudnn":
-        text += "; whether newer ones do was not measured"
-    return Note(text, kernels.evidence, kernels.source)
-
-
-def _nccl_notes(asked: Asked, toolkit: str, code: str) -> tuple[Note, ...]:
-    compiled = Note(
-        f"the build compiles NCCL from its own source for {code}; NVIDIA's wheels are not used",
-        PUBLISHED,
-        NCCL_MAKE,
-    )
-    found = _holding("nccl", asked, toolkit)
-    if found is not None:
-        text = f"NVIDIA's own NCCL {found[1]} ({found[0]}) holds kernels for {code}"
-        compiled_for = Note(text, found[2].evidence, found[2].source)
-    else:
-        text = f"no NCCL of NVIDIA's for CUDA {toolkit.split('.')[0]} is known to hold {code}"
-        compiled_for = Note(text, UNKNOWN, "")
-    doubt = Note(
-        f"whether the NCCL of torch {asked.torch} compiles for {code} is not known: if it does "
-        "not, export USE_NCCL=0 before the build (one GPU a process, or the gloo backend)",
-        UNKNOWN,
-        NCCL_MAKE,
-    )
-    return compiled, compiled_for, doubt
-
-
-def _companion_notes(base: SourceBuild) -> tuple[Note, ...]:
-    missing = [name for name in REPOSITORIES if name not in {c.package for c in base.companions}]
-    told = [
-        Note(
-            f"{c.package} {c.version} is the version for torch {base.asked.torch}; it is built "
-            "against the torch that was built, without its dependencies, which would replace it",
-            PUBLISHED,
-            c.repository,
-        )
-        for c in base.companions
-    ]
-    told += [
-        Note(f"no {name} for torch {base.asked.torch} is known", UNKNOWN, "") for name in missing
-    ]
-    return tuple(told)
