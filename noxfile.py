@@ -186,6 +186,7 @@ def docs(session: nox.Session) -> None:
     """The documentation: generated pages up to date, no dead link."""
     session.install("-e", ".[docs]")
     session.run("python", "tools/gen_docs.py", "--check")
+    session.run("python", "tools/draw_reports.py", "--check")
     session.run("mkdocs", "build", "--strict", "--site-dir", session.create_tmp())
 
 

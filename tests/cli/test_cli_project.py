@@ -49,9 +49,10 @@ def test_scripts_are_read_where_they_are_named_but_hooks_do_not_take_each() -> N
     assert FILES_PATTERN.search("src/requirements.py") is None
 
 
-def test_generated_files_are_up_to_date() -> None:
+@pytest.mark.parametrize("script", ["gen_docs.py", "draw_reports.py"])
+def test_generated_files_are_up_to_date(script: str) -> None:
     done = subprocess.run(
-        [sys.executable, "tools/gen_docs.py", "--check"],
+        [sys.executable, f"tools/{script}", "--check"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -49,6 +49,11 @@ def hunks(document: Document, edits: tuple[Edit, ...], locator: Locator) -> list
             first, old, new = first + 1, old[1:], new[1:]
         while old and new and old[-1] == new[-1]:
             old, new = old[:-1], new[:-1]
+        if not old:  # what is only added is shown without the blank lines around it
+            while len(new) > 1 and not new[0].strip():
+                new = new[1:]
+            while len(new) > 1 and not new[-1].strip():
+                new = new[:-1]
         if old or new:
             out.append(Hunk(first, tuple(old), tuple(new)))
     return out
