@@ -88,6 +88,17 @@ def test_text() -> None:
     assert max(map(len, TEXT.splitlines())) < 80
 
 
+def test_a_gpu_that_is_like_the_last_takes_a_line() -> None:
+    works = [
+        Work("n01", gpu, "torch", operation, status, message=message)
+        for gpu, message in ((0, "x"), (1, "x"), (2, "y"))
+        for operation, status in (("sort fp32", "ok"), ("nms", "failed"))
+    ]
+    text = told(IMPORT, *works, Summary("n01", None, "failed", 6, 3))
+    assert "\nGPU 1: as GPU 0\n" in text
+    assert "\nGPU 2\n  torch        ok       sort fp32\n" in text
+
+
 def test_what_cannot_be_shown_is_not() -> None:
     sly = HOST._replace(node="n\x1b[2J", notes=("see https://user:hunter2@files.example/",))
     text = told(sly)

@@ -35,8 +35,8 @@ class TextReport:
 
     def __init__(self, style: Style) -> None:
         self._style = style
-        self._place: object = ()
         self._waiting: list[Work] = []
+        self._last: tuple[str, list[str]] | None = None
 
     def add(self, record: Record) -> str:
         """Return what is to be printed now."""
@@ -45,7 +45,7 @@ class TextReport:
         if isinstance(record, Summary):
             return _joined([*self._flush(), *self._summary(record)])
         out: list[str] = []
-        if self._waiting and _key(self._waiting[0]) != _key(record):
+        if self._waiting and _place(self._waiting[0]) != _place(record):
             out = self._flush()
         self._waiting.append(record)
         return _joined(out)
@@ -71,15 +71,23 @@ class TextReport:
         return out
 
     def _flush(self) -> list[str]:
+        """Return the block of a GPU; one that is like the last is told in a line."""
         works, self._waiting = self._waiting, []
         if not works:
             return []
+        place = _place(works[0])
+        libraries: dict[str, list[Work]] = {}
+        for work in works:
+            libraries.setdefault(work.library, []).append(work)
+        lines = [line for some in libraries.values() for line in self._library(some)]
+        title = self._style.paint("bold", place)
+        if self._last is not None and self._last[1] == lines:
+            return ["", f"{title}: as {self._last[0]}"]
+        self._last = place, lines
+        return ["", title, *lines]
+
+    def _library(self, works: list[Work]) -> list[str]:
         out: list[str] = []
-        gpu, _, imported = _key(works[0])
-        if (gpu, imported) != self._place:
-            self._place = gpu, imported
-            name = "Python" if imported else "CPU" if gpu is None else f"GPU {gpu}"
-            out += ["", self._style.paint("bold", name)]
         title = f"  {_TITLES.get(works[0].library, works[0].library):<{_NAME}}"
         fine = [work for work in works if work.status == OK]
         if fine:
@@ -121,8 +129,10 @@ class TextReport:
         return [*out, *(self._style.paint(paint, line) for line in lines)]
 
 
-def _key(work: Work) -> tuple[object, ...]:
-    return work.gpu, work.library, work.operation == "import"
+def _place(work: Work) -> str:
+    if work.operation == "import":
+        return "Python"
+    return "CPU" if work.gpu is None else f"GPU {work.gpu}"
 
 
 def _installed(host: Host) -> str:

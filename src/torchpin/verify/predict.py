@@ -17,6 +17,7 @@ from torchpin.verify.installed import Package
 from torchpin.verify.model import (
     CRASHED,
     FAILED,
+    NO_DRIVER,
     OTHER,
     OUT_OF_MEMORY,
     SKIPPED,
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 _PRODUCTS = {"cublas": ("cuBLAS ",), "cudnn": ("cuDNN ",), "linalg": (LINALG, "cuSOLVER ")}
 """What the work of a library needs beside torch itself: how the judge's libraries begin."""
-_ELSEWHERE = (OUT_OF_MEMORY, TIMEOUT, CRASHED, WRONG_RESULT, OTHER)
-"""Failures that say nothing against a prediction that something fails for want of kernels."""
+_ELSEWHERE = (OUT_OF_MEMORY, TIMEOUT, CRASHED, WRONG_RESULT, NO_DRIVER, OTHER)
+"""Failures that do not prove right a prediction that something fails."""
 _OF_THE_MOMENT = (OUT_OF_MEMORY, TIMEOUT)
 
 

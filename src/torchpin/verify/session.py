@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 IMPORT, FIND = "import", "find the GPU"
 _MOST_HANGS = 2
 """So many pieces of work on one GPU may hang; what is left is then skipped."""
-_SHOWN = 300
+_SHOWN = 200
 _ABOUT_GPUS = ("CUDA", "cuda", "capability", "driver", "HIP")
 """Warnings of torch that are told: those that have one of these words."""
 

@@ -345,12 +345,17 @@ def _work(channel: Channel, device: str, names: list[str]) -> None:
     capability = None
     if device != "cpu" and getattr(torch.version, "cuda", None):
         capability = tuple(torch.cuda.get_device_capability(device))
+    broken: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
         if operation.name not in names:
             continue
         channel.tell("begin", operation=operation.name)
         begun = time.perf_counter()
-        told = _done(channel, torch, runtime, operation, device, capability)
+        told = broken.get(operation.module)  # a second import may fail otherwise, and tells less
+        if told is None:
+            told = _done(channel, torch, runtime, operation, device, capability)
+        if told.get("stage") == "import":
+            broken[operation.module] = told
         channel.tell("end", operation=operation.name, seconds=time.perf_counter() - begun, **told)
         code = told.get("error_code")
         if device != "cpu" and code is not None and code not in _GOES_ON:
