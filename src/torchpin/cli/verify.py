@@ -76,6 +76,9 @@ def main(argv: list[str]) -> int:
     at = argv.index("--") if "--" in argv else len(argv)
     args = parser().parse(argv[:at])
     behind = argv[at + 1 :]
+    if not 0 < args.timeout < _LONGEST:
+        raise UsageError("--timeout takes seconds above 0")
+    args.gpus_wanted = _numbers(args.gpu)
     if is_wanted(args):
         from torchpin.cli import verify_cluster
 
@@ -87,8 +90,6 @@ def main(argv: list[str]) -> int:
 
 def run_here(args: Arguments) -> int:
     """Try this machine."""
-    if not 0 < args.timeout < _LONGEST:
-        raise UsageError("--timeout takes seconds above 0")
     fleet = _fleet(args.config, isolated=args.isolated)
     from torchpin.catalog.store import load_catalog
     from torchpin.report.verify import TextReport
@@ -101,7 +102,15 @@ def run_here(args: Arguments) -> int:
         for words in catalog.notes:
             note(clean(words))
     report = TextReport(style(no_color=args.no_color))
-    asked = Asked(args.python, _numbers(args.gpu), args.group, args.timeout)
+    asked = Asked(args.python, args.gpus_wanted, args.group, args.timeout)
+    if args.output_format in ("json", "markdown"):
+        from torchpin.cli.verify_cluster import deliver
+        from torchpin.verify.cluster.collect import Collector
+
+        collector = Collector()
+        for record in verify(asked, fleet, catalog, os.environ):
+            collector.feed(to_line(record))
+        return deliver(args, collector, (), fleet)
     fine = False
     for record in verify(asked, fleet, catalog, os.environ):
         out(to_line(record) + "\n" if args.output_format == "jsonl" else report.add(record))

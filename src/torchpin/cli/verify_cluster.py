@@ -68,7 +68,7 @@ def add_options(parser: Parser) -> None:
     pods.add_argument(
         "--kubernetes",
         action="store_true",
-        help="write a manifest that verifies each GPU node in a pod; apply it by kubectl, then\n"
+        help="write a manifest that verifies each GPU node in a pod; create it by kubectl, then\n"
         "give the pods' logs to --from",
     )
     pods.add_argument(
@@ -111,6 +111,15 @@ def add_options(parser: Parser) -> None:
         default=[],
         metavar="KEY[=VALUE][:EFFECT]",
         help="also nodes with this taint (repeat for more; nvidia.com/gpu is tolerated)",
+    )
+    pods.add_argument(
+        "--image-pull-secret", metavar="NAME", help="the secret that lets the image be pulled"
+    )
+    pods.add_argument(
+        "--run-as-user",
+        type=int,
+        metavar="UID",
+        help="the user that the pods run as (default: that of the image)",
     )
     pods.add_argument(
         "--in-image",

@@ -37,7 +37,7 @@ def write_manifest(args: Arguments) -> int:
         return CLEAN
     write(args.output, text)
     if not args.quiet:
-        note(f"apply it: kubectl apply -f {shlex.quote(clean(args.output))}")
+        note(f"create its pods: kubectl create -f {shlex.quote(clean(args.output))}")
     return CLEAN
 
 
@@ -76,6 +76,8 @@ def _asked(args: Arguments) -> Asked:
         resource=args.resource,
         selectors=tuple(kubernetes.read_selector(text) for text in args.node_selector),
         tolerations=tuple(kubernetes.read_toleration(text) for text in args.toleration),
+        pull_secret=args.image_pull_secret,
+        user=args.run_as_user,
         seconds=int(args.wait + args.node_timeout),
     )
 
@@ -88,7 +90,7 @@ def _comments(asked: Asked, file: str, nodes: str | None) -> list[str]:
     listed = [] if nodes else ["  kubectl get nodes -o json > nodes.json"]
     return [
         "Written by `torchpin verify --kubernetes`. Each node prints JSON lines.",
-        f"  kubectl apply -f {name}",
+        f"  kubectl create -f {name}",
         *listed,
         f"  kubectl logs{space} --prefix --tail=-1 -l {label} > verify.log",
         f"  torchpin verify --from verify.log --nodes {expected}",

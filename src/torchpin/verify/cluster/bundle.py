@@ -50,24 +50,25 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 """Of every file: the same torchpin makes the same bytes."""
 
 PROGRAM = """\
-import os, signal, subprocess, sys, tempfile, zipfile
+import os, signal, sys, tempfile, zipfile
 signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
-bundle, stay = sys.argv[1], sys.argv[2] == "stay"
+bundle, then, options = sys.argv[1], sys.argv[2], sys.argv[3:]
 if bundle != "-":
+    sys.dont_write_bytecode = True
     folder = tempfile.mkdtemp(prefix="torchpin-")
     zipfile.ZipFile(bundle).extractall(folder)
-    others = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = folder + (os.pathsep + others if others else "")
-os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-words = [sys.executable, "-m", "torchpin", "verify", "--output-format=jsonl", "--isolated"]
-code = subprocess.call(words + sys.argv[3:])
-while stay:
+    sys.path.insert(0, folder)
+from torchpin.cli.main import guarded
+code = guarded(["verify", "--output-format=jsonl", "--isolated", *options])
+sys.stdout.flush()
+while then == "stay":
     signal.pause()
 sys.exit(0 if code == 1 else code)
 """
 """Runs in the Python of an image: the bundle or ``-``, ``stay`` or ``end``, options of ``verify``.
 
-That something failed is told by the lines: the pod itself then ends well, and is not run again.
+The child that tries torch sees nothing of the bundle. That something failed is told by the lines:
+the pod itself then ends well, and is not run again.
 """
 
 
@@ -109,10 +110,13 @@ def _package(name: str) -> Iterator[tuple[str, str]]:
     spec = find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         raise UsageError(f"{name} is not installed as files")
-    (folder,) = spec.submodule_search_locations
-    for one in sorted(os.listdir(folder)):
-        if one.endswith(".py"):
-            yield f"{name}/{one}", os.path.join(folder, one)
+    (root,) = spec.submodule_search_locations
+    for folder, _, files in os.walk(root):
+        inner = os.path.relpath(folder, root).split(os.sep)
+        place = "/".join((name, *(part for part in inner if part != ".")))
+        yield from (
+            (f"{place}/{one}", os.path.join(folder, one)) for one in files if one[-3:] == ".py"
+        )
 
 
 def _modules(root: str) -> dict[str, str]:

@@ -41,6 +41,7 @@ class Late(NamedTuple):
 
     name: str
     errors: tuple[str, ...]
+    """The last lines on its standard error until then."""
     begun: bool
 
 
@@ -51,7 +52,9 @@ class _Job:
     def __init__(self, name: str, command: Sequence[str], environ: Mapping[str, str]) -> None:
         self.name = name
         self.since = time.monotonic()
-        self.begun = self.late = False
+        self.begun = False
+        self.late: tuple[str, ...] | None = None
+        """What it had said when it was late."""
         self.ended_at = 0.0
         self.errors: deque[str] = deque(maxlen=_KEPT)
         self.by_slurm: deque[str] = deque(maxlen=_KEPT)
@@ -145,17 +148,18 @@ def run(
                     continue
                 del running[event.name]
                 done += 1
-                if event.late:
-                    yield Late(event.name, event.said(), event.begun)
+                if event.late is not None:
+                    yield Late(event.name, event.late, event.begun)
                 else:
                     yield Ended(event.name, event.child.returncode, event.said())
             now = time.monotonic()
             for job in running.values():
                 if not job.begun and begun(job.name):
                     job.begun, job.since = True, now
-                if now - job.since > (end_within if job.begun else begin_within):
-                    job.late = True
-                if job.late:
+                limit = end_within if job.begun else begin_within
+                if job.late is None and now - job.since > limit:
+                    job.late = job.said()
+                if job.late is not None:
                     job.end()
     finally:
         _end_all(running.values(), events)

@@ -56,6 +56,10 @@ class Asked(NamedTuple):
     selectors: tuple[tuple[str, str], ...] = ()
     tolerations: tuple[tuple[str, str | None, str], ...] = ()
     """Key, value (None: any) and effect (``""``: any)."""
+    pull_secret: str | None = None
+    """Name of the secret that lets the image be pulled."""
+    user: int | None = None
+    """Number of the user that the pods run as; None: that of the image."""
     seconds: int = 3600
     """A Job is ended after this."""
 
@@ -159,12 +163,15 @@ def _check(asked: Asked) -> None:
     for option, name, most in (
         ("--name", asked.name, 50),
         ("--namespace", asked.namespace, 63),
+        ("--image-pull-secret", asked.pull_secret, 253),
     ):
         if name is not None and (len(name) > most or not re.fullmatch(_DNS, name)):
             raise UsageError(
                 f"{option} {name!r}: no name for Kubernetes",
                 hint=f"lower-case letters, digits and dashes, at most {most}",
             )
+    if asked.user is not None and not 0 <= asked.user < 2**31:
+        raise UsageError("--run-as-user takes the number of a user")
     if not re.fullmatch(_KEY, asked.resource) or "/" not in asked.resource:
         raise UsageError(f"--resource {asked.resource!r}: no name of a resource")
     if asked.gpus is not None and not 0 <= asked.gpus <= 1024:
@@ -253,6 +260,8 @@ def _pod(asked: Asked, gpus: int, nodes: Sequence[Expected], *, bundled: bool) -
             "seccompProfile": {"type": "RuntimeDefault"},
         },
     }
+    if asked.user is not None:
+        container["securityContext"] |= {"runAsUser": asked.user, "runAsNonRoot": asked.user > 0}
     if gpus:
         container["resources"] = {"limits": {asked.resource: gpus}}
     affinity = _affinity(asked, gpus, nodes, job=job)
@@ -263,6 +272,8 @@ def _pod(asked: Asked, gpus: int, nodes: Sequence[Expected], *, bundled: bool) -
         "terminationGracePeriodSeconds": 5,
         "tolerations": _tolerations(asked),
     }
+    if asked.pull_secret is not None:
+        made["imagePullSecrets"] = [{"name": asked.pull_secret}]
     if asked.selectors:
         made["nodeSelector"] = dict(asked.selectors)
     if affinity:
