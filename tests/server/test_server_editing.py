@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -287,6 +289,30 @@ def test_included_texts_count_as_they_stand(tmp_path: Path) -> None:
         editor.change(base, "--extra-index-url https://download.pytorch.org/whl/cu126\n")
         editor.replace(uri, "2.14.1", "2.14.1+cu126")
         assert await editor.judged(uri) == []
+
+    session(steps, tmp_path)
+
+
+def test_what_the_baseline_holds_is_not_shown(tmp_path: Path) -> None:
+    place(tmp_path, requirements_txt=PINS)
+    (tmp_path / "torchpin.toml").write_text('baseline = "known.json"\n' + FLEET)
+    made = subprocess.run(
+        [sys.executable, "-m", "torchpin", "baseline", "create", "-o", "known.json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert made.returncode == 0, made.stderr
+
+    async def steps(editor: Editor) -> None:
+        uri = editor.file(tmp_path / "requirements.txt")
+        assert await editor.judged(uri) == []
+        editor.replace(uri, "2.14.1", "2.14.0")
+        assert "TP201" in [one.code for one in await editor.judged(uri)]
+        (tmp_path / "known.json").unlink()
+        editor.replace(uri, "2.14.0", "2.14.1")
+        assert "TP201" in [one.code for one in await editor.judged(uri)]
+        assert any("no such baseline" in one for one in editor.log)
 
     session(steps, tmp_path)
 

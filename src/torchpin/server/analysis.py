@@ -178,4 +178,21 @@ def judged(before: Analysis, files: Sequence[str], memory: Memory) -> Analysis:
         return before._replace(options=options, error=before.error or error)
     except TorchpinError as error:
         return before._replace(options=options, told=(*before.told, str(error)))
-    return before._replace(options=options, context=stages.context, report=report)
+    found = before._replace(options=options, context=stages.context, report=report)
+    path = before.fleet.settings.baseline if before.fleet is not None else ""
+    return without_known(found, path) if path else found
+
+
+def without_known(analysis: Analysis, path: str) -> Analysis:
+    """Return an analysis without the findings that the baseline at ``path`` holds."""
+    from torchpin.cli.narrow import read
+    from torchpin.report.baseline import load, split
+
+    report = analysis.report
+    if report is None:
+        return analysis
+    try:
+        left = split(report.findings, load(read(path), path), os.path.dirname(path)).new
+    except TorchpinError as error:
+        return analysis._replace(told=(*analysis.told, str(error)))
+    return analysis._replace(report=report._replace(findings=left))

@@ -31,6 +31,7 @@ from torchpin.server.uris import path_of
 WATCHED = (
     "**/*.{toml,lock,txt,in,cfg,ini,yml,yaml,sh,mk,py}",
     "**/{Dockerfile,Containerfile,Makefile,justfile,Pipfile}*",
+    "**/*baseline*.json",
 )
 """Files on disk whose changes the client tells of."""
 OPTIONS = ("debounce",)
