@@ -10,11 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from torchpin.cli.terminal import wants_color, wants_links
+from torchpin.report.pages import pages
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 
 
-def on_terminal(folder: Path, *args: str, columns: int = 80) -> str:
+def on_terminal(folder: Path, *args: str, columns: int = 80, **environ: str) -> str:
     """Return what torchpin writes to a terminal, without its colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", painted(folder, *args, columns=columns, **environ))
+
+
+def painted(folder: Path, *args: str, columns: int = 80, **environ: str) -> str:
+    """Return what torchpin writes to a terminal."""
     import fcntl
     import pty
     import struct
@@ -23,7 +31,11 @@ def on_terminal(folder: Path, *args: str, columns: int = 80) -> str:
     reader, writer = pty.openpty()
     fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     command = [sys.executable, "-m", "torchpin", *args]
-    with subprocess.Popen(command, cwd=folder, stdout=writer, stderr=writer):
+    unset = (*LINKING, "COLUMNS")
+    known = {key: value for key, value in os.environ.items() if key not in unset}
+    with subprocess.Popen(
+        command, cwd=folder, stdout=writer, stderr=writer, env={**known, **environ}
+    ):
         os.close(writer)
         parts: list[bytes] = []
         while True:
@@ -35,14 +47,17 @@ def on_terminal(folder: Path, *args: str, columns: int = 80) -> str:
                 break
             parts.append(part)
     os.close(reader)
-    text = b"".join(parts).decode().replace("\r\n", "\n")
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+    return b"".join(parts).decode().replace("\r\n", "\n")
+
+
+LINKING = ("TERM_PROGRAM", "VTE_VERSION", "KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION")
 
 
 @pytest.mark.parametrize(
     "args",
     [
         ("check",),
+        ("check", "--output-format", "grouped"),
         ("show",),
         ("resolve",),
         ("fix", "--unsafe-fixes"),
@@ -59,5 +74,69 @@ def test_reports_fit_the_terminal(tmp_path: Path, args: tuple[str, ...]) -> None
     text = on_terminal(tmp_path, *args)
     assert [line for line in text.split("\n") if len(line) > 80] == []
     wide = on_terminal(tmp_path, *args, columns=4000)
-    if args[0] != "fix":
+    if args[0] not in ("fix", "check"):
         assert text.split() == wide.split()
+    if args[0] == "check":  # a label moves below its line where it has no room beside it
+        assert text.replace("|", "").split() == wide.replace("|", "").split()
+
+
+def test_a_long_line_is_cut_around_what_is_meant(tmp_path: Path) -> None:
+    comment = "漢字 🔥 " * 40
+    (tmp_path / "requirements.txt").write_text(f"torch==2.14.0+cu124  # {comment}\n", "utf-8")
+    text = on_terminal(tmp_path, "check", "--isolated", columns=60)
+    line = next(line for line in text.split("\n") if line.startswith("1 | "))
+    assert line.startswith("1 | torch==2.14.0+cu124  # 漢字") and line.endswith("…")
+
+
+def test_codes_are_links_where_the_terminal_makes_them(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.14.0+cu124\n")
+    plain = painted(tmp_path, "check", "--isolated")
+    assert "\x1b[1;33m" in plain and "\x1b]8" not in plain
+    forced = painted(tmp_path, "check", "--isolated", FORCE_HYPERLINK="1")
+    assert ("\x1b]8;;" in forced) is bool(pages())
+    assert "\x1b" not in painted(tmp_path, "check", "--isolated", NO_COLOR="1", FORCE_HYPERLINK="1")
+
+
+@pytest.mark.parametrize(
+    ("environ", "terminal", "links"),
+    [
+        ({}, True, False),
+        ({"TERM_PROGRAM": "WezTerm"}, True, True),
+        ({"TERM_PROGRAM": "WezTerm"}, False, False),
+        ({"TERM_PROGRAM": "Apple_Terminal"}, True, False),
+        ({"VTE_VERSION": "7600"}, True, True),
+        ({"VTE_VERSION": "5000"}, True, False),
+        ({"WT_SESSION": "x", "TERM": "dumb"}, True, False),
+        ({"TERM": "xterm-kitty"}, True, True),
+        ({"FORCE_HYPERLINK": "1"}, False, True),
+        ({"FORCE_HYPERLINK": "0", "TERM": "xterm-kitty"}, True, False),
+    ],
+)
+def test_which_terminals_make_links(environ: dict[str, str], terminal: bool, links: bool) -> None:
+    assert wants_links(environ, is_terminal=terminal) is links
+
+
+@pytest.mark.parametrize(
+    ("environ", "is_file", "color"),
+    [
+        ({}, False, False),
+        ({"CI": "true"}, False, False),
+        ({"GITHUB_ACTIONS": "true"}, False, True),
+        ({"GITHUB_ACTIONS": "true"}, True, False),
+        ({"GITLAB_CI": "true", "NO_COLOR": "1"}, False, False),
+    ],
+)
+def test_logs_of_ci_are_in_colours(environ: dict[str, str], is_file: bool, color: bool) -> None:
+    found = wants_color(no_color=False, environ=environ, is_terminal=False, is_file=is_file)
+    assert found is color
+
+
+def test_a_ci_log_has_colours_and_a_file_has_none(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.14.0+cu124\n")
+    command = [sys.executable, "-m", "torchpin", "check", "--isolated"]
+    environ = {**os.environ, "GITHUB_ACTIONS": "true"}
+    log = subprocess.run(command, cwd=tmp_path, capture_output=True, env=environ, check=False)
+    assert b"\x1b[1;33mwarning[TP106]" in log.stdout
+    with (tmp_path / "out.txt").open("wb") as file:
+        subprocess.run(command, cwd=tmp_path, stdout=file, env=environ, check=False)
+    assert b"\x1b" not in (tmp_path / "out.txt").read_bytes()

@@ -121,7 +121,7 @@ def _labelled(
         return [*out, f"{blank} {style.paint('blue', f'{marks} {said}')}"]
     out.append(f"{blank} {style.paint('blue', marks)}")
     inner = max(0, len(marks) - len(marks.lstrip()))
-    told = wrap(said, style.columns - gutter - 3, " " * inner)
+    told = wrap(said, style.columns - gutter - 3, " " * inner, narrow=_LEAST)
     return [*out, *(f"{blank} {style.paint('blue', one)}" for one in told)]
 
 

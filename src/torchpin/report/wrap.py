@@ -7,7 +7,7 @@ from torchpin.report.style import width
 
 NARROW = 40
 """On fewer columns nothing is folded: it would not be read better."""
-_ESCAPES = regex(r"\x1b\[[0-9;]*m|\x1b\]8;;[^\x1b]*\x1b\\\\")
+_ESCAPES = regex(r"\x1b\[[0-9;]*m|\x1b\]8;;[^\x1b]*\x1b\\")
 _WORDS = regex(r"[^\s`]*`[^`]+`[^\s`]*|\S+")
 """A command in backticks is one word: it is copied."""
 
@@ -22,17 +22,20 @@ def shown_width(text: str) -> int:
     return width(plain(text))
 
 
-def wrap(text: str, columns: int, lead: str = "", hang: int | None = None) -> list[str]:
+def wrap(
+    text: str, columns: int, lead: str = "", hang: int | None = None, narrow: int = NARROW
+) -> list[str]:
     """Return the lines of a sentence that begins behind ``lead``.
 
     Args:
         text: the sentence; colours and links may be in it.
-        columns: how wide the terminal is; less than ``NARROW`` breaks nothing.
+        columns: how wide the terminal is.
         lead: what stands before the first word.
         hang: how far later lines stand in; None: as far as the first word.
+        narrow: on fewer columns nothing is broken.
     """
     inner = shown_width(lead) if hang is None else hang
-    if columns < NARROW or shown_width(lead) + shown_width(text) <= columns:
+    if columns < narrow or shown_width(lead) + shown_width(text) <= columns:
         return [lead + text]
     if inner > columns // 2:
         inner = 4
