@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from torchpin.cli.common import declared_fleet, options_of
 from torchpin.cli.main import CLEAN
 from torchpin.cli.parser import Parser, add_catalog, nearest
+from torchpin.cli.progress import Bar
 from torchpin.cli.terminal import columns, note, out, style
 from torchpin.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
+
     from torchpin.catalog.store import Catalog
     from torchpin.cli.arguments import Arguments
     from torchpin.fleet.model import Fleet
@@ -34,7 +37,7 @@ def parser() -> Parser:
         "\n"
         "With --html: one web page that needs nothing beside it, to pick GPUs, driver and Python "
         "in and see what runs, how to install it, and why the rest does not.",
-        "exit code: 0 · 2 wrong usage or settings",
+        "exit code: 0 shown or written · 2 wrong usage or settings",
     )
     made.add_argument(
         "--package", default="torch", metavar="NAME", help="torchvision, torchaudio … "
@@ -136,10 +139,25 @@ def _page(args: Arguments, catalog: Catalog, profile: Fleet | None) -> None:
             raise UsageError(f"{option} does not go with --html", hint="the page is on torch")
     fleet = declared_fleet(args) if args.gpu else profile
     since = "1.0" if args.all and not args.since else _since(args.since)
-    data = page_data(catalog, fleet, since=since, version=__version__)
+    with Building(quiet=args.quiet) as bar:
+        data = page_data(catalog, fleet, since=since, version=__version__, step=bar.step)
     _put(args.output or DEFAULT, page(data))
     if args.output != "-" and not args.quiet:
         note(f"{args.output or DEFAULT} is written: open it in a browser")
+
+
+class Building(Bar):
+    """The bar of the page's builds."""
+
+    def columns(self) -> list[ProgressColumn]:
+        """Return how many are done, of how many."""
+        from rich.progress import MofNCompleteColumn
+
+        return [MofNCompleteColumn()]
+
+    def step(self, done: int, total: int) -> None:
+        """Show how far it is."""
+        self.draw("judging builds", done, total)
 
 
 def _put(path: str | None, text: str) -> None:

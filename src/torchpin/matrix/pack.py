@@ -11,6 +11,8 @@ import os
 import re
 from typing import Any
 
+from torchpin.patterns import regex
+
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page")
 MODULES = (
     "data.js",
@@ -25,9 +27,9 @@ MODULES = (
     "main.js",
 )
 """Each uses only what stands before it."""
-_IMPORT = re.compile(r"^import \{[^}]*\} from \"\./[a-z]+\.js\";\n", re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const) )", re.MULTILINE)
-_MARK = re.compile(r"@(CSP|STYLE|SCRIPT|DATA)@")
+_IMPORT = regex(r"^import \{[^}]*\} from \"\./[a-z]+\.js\";\n", re.MULTILINE)
+_EXPORT = regex(r"^export (?=(?:async )?(?:function|const) )", re.MULTILINE)
+_MARK = regex(r"@(CSP|STYLE|SCRIPT|DATA)@")
 
 
 def source(name: str) -> str:

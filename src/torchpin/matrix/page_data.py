@@ -9,7 +9,7 @@ from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import PLATFORMS, Build
 from torchpin.evidence import ORDER
 from torchpin.fleet.checks import DEFAULT_PLATFORM, default_platform
-from torchpin.fleet.gpus import find_gpu
+from torchpin.fleet.gpus import find_gpu, key_of
 from torchpin.fleet.model import Fleet, Gpu, NodeGroup, Python
 from torchpin.fleet.tables import gpu_table, instance_table
 from torchpin.fleet.values import FREE_THREADED_FROM, RELEASED_MINORS
@@ -22,7 +22,8 @@ from torchpin.matrix.rows import families, family_title
 from torchpin.matrix.tables import Numbers, Tables
 from torchpin.plugin.forms import WHOLE_CHANNELS, tritons
 from torchpin.resolve.policy import key_cost
-from torchpin.resolve.space import PYPI, key_of
+from torchpin.resolve.space import PYPI
+from torchpin.resolve.space import key_of as place_of
 from torchpin.select.channels import channel_url
 
 if TYPE_CHECKING:
@@ -47,8 +48,13 @@ class _Gpus:
         self.records: list[dict[str, Any]] = []
         self._numbers: dict[str, int] = {}
 
-    def add(self, gpu: Gpu, context: Context, name: str, hint: str) -> int:
-        """Return the number of a GPU by its name on the page."""
+    def add(
+        self, gpu: Gpu, context: Context, name: str, hint: str, also: Sequence[str] = ()
+    ) -> int:
+        """Return the number of a GPU by its name on the page.
+
+        ``also``: how else it may be searched for, as letters and digits.
+        """
         number = self._numbers.get(name)
         if number is None:
             kind = self.kinds.of(kind_of(gpu, context))
@@ -59,6 +65,7 @@ class _Gpus:
                     "said": name_gpu(gpu),
                     "kind": kind,
                     "hint": hint,
+                    "also": " ".join(also),
                     "platform": default_platform([gpu]),
                 }
             )
@@ -126,9 +133,14 @@ def _known(gpus: _Gpus) -> list[list[Any]]:
     from torchpin.fleet.tables import architecture_table
 
     architectures = architecture_table()
+    keys: dict[str, list[str]] = {}
+    for key, product in gpu_table().by_key.items():
+        keys.setdefault(product.name, []).append(key)
     for product in gpu_table().by_name.values():
         (gpu,) = find_gpu(product.name)
-        gpus.add(gpu, Context(), product.name, gpu.arch or "Intel")
+        own = key_of(product.name)
+        also = [key for key in keys.get(product.name, ()) if key not in own]
+        gpus.add(gpu, Context(), product.name, gpu.arch or "Intel", also)
     for gpu in families():
         gpus.add(gpu, Context(), gpu.arch, family_title(gpu, architectures).partition(" ")[2])
     return [
@@ -226,7 +238,7 @@ def _rank(builds: list[dict[str, Any]]) -> None:
         for name, cpu_only in (("rank", False), ("rank_cpu", True)):
             costs = [
                 key_cost(
-                    key_of(one["build"]),
+                    place_of(one["build"]),
                     one["channel"],
                     current=None,
                     default=default,

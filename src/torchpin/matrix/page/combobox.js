@@ -5,8 +5,10 @@ import { at, fill, make } from "./dom.js";
 const MOST = 40;
 const keyOf = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, "");
 const entries = [
-  { key: "nogpucpuonlynone", label: "No GPU (CPU only)", hint: "cpu", gpus: [NONE] },
-  ...data.gpus.map((gpu) => ({ key: keyOf(gpu.name), label: gpu.name, hint: gpu.hint, gpus: [gpu.name] })),
+  { key: "nogpu", also: ["cpu", "none", "cpuonly"], label: "No GPU (CPU only)", hint: "cpu", gpus: [NONE] },
+  ...data.gpus.map((gpu) => ({
+    key: keyOf(gpu.name), also: gpu.also.split(" "), label: gpu.name, hint: gpu.hint, gpus: [gpu.name],
+  })),
   ...data.instances.map(([name, gpus]) => ({
     key: keyOf(name),
     label: name,
@@ -17,12 +19,21 @@ const entries = [
 
 /** The entries that a text finds, best first. */
 export function found(text) {
+  const bare = text.replace(/\b(nvidia|amd|corporation)\b/gi, " ").trim();
+  for (let words = bare.split(/[\s-]+/); words.length; words.pop()) {
+    const list = matching(words.join(" "));
+    if (list.length) return list; // "V100-SXM2-16GB": what tools add is left out from the end
+  }
+  return [];
+}
+
+function matching(text) {
   const words = text.toLowerCase().split(/[^a-z0-9]+/).filter(Boolean);
   const whole = keyOf(text);
   if (!whole) return entries.slice(0, MOST);
   const score = (one) => {
     const hint = keyOf(one.hint);
-    if (one.key === whole) return 0;
+    if (one.key === whole || one.also?.includes(whole)) return 0;
     if (one.key.startsWith(whole)) return 1;
     if (one.key.endsWith(whole)) return 2;
     if (one.key.includes(whole)) return 3;

@@ -16,7 +16,7 @@ const ORDER = ["cpu", "cuda", "rocm", "xpu"];
 const WANTS = { nvidia: "cuda", amd: "rocm", intel: "xpu" };
 
 /** The kinds of builds that the chosen hardware is for. */
-function wanted(choice) {
+export function wanted(choice) {
   if (!choice.gpus.length) return new Set(ORDER);
   if (choice.gpus.includes(NONE)) return new Set(["cpu"]);
   return new Set(choice.gpus.map((name) => WANTS[data.kinds[gpuByName.get(name).kind].vendor]));
@@ -32,7 +32,7 @@ const newestPatch = (releases) => {
 
 const channelOrder = (a, b) =>
   ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) ||
-  a.name.localeCompare(b.name, "en", { numeric: true });
+  b.name.localeCompare(a.name, "en", { numeric: true }); // the newest first
 
 /** What the grid shows: columns and rows of builds with verdicts. */
 export function table(choice) {
@@ -98,6 +98,9 @@ export function drawGrid(choice, chosen, recommended, select) {
   const first = grid.querySelector('td[aria-selected="true"]') ?? grid.querySelector("td[data-build]") ?? grid.querySelector("td");
   if (first) {
     first.setAttribute("tabindex", "0");
+    const room = grid.parentElement;
+    const right = first.offsetLeft + first.offsetWidth;
+    if (right > room.scrollLeft + room.clientWidth) room.scrollLeft = right - room.clientWidth + 48;
     if (inside) first.focus();
   }
   return { columns, rows };

@@ -3,7 +3,7 @@ import { data, EVIDENCE, gpuByName, NONE, STATUS } from "./data.js";
 import { best, buildsOf, horizon, setOf } from "./choose.js";
 import { commandsOf, TOOLS } from "./commands.js";
 import { at, fill, linked, make } from "./dom.js";
-import { SAYS, SIGN } from "./grid.js";
+import { SAYS, SIGN, wanted } from "./grid.js";
 import { fromHash } from "./state.js";
 import { reasonsOf, verdictOf } from "./verdict.js";
 
@@ -42,7 +42,7 @@ export function commandBlock(set, tool, name, setTool) {
       {
         type: "button", role: "tab", id: `${name}-tab-${one}`, "aria-selected": String(one === tool),
         "aria-controls": `${name}-panel`, tabindex: one === tool ? "0" : "-1",
-        onclick: () => setTool(one),
+        onclick: () => { setTool(one); at(`${name}-tab-${one}`).focus(); },
         onkeydown: (event) => {
           const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
           if (!step) return;
@@ -121,15 +121,19 @@ export function drawAnswer(choice, set, setTool) {
   return `torch ${build.version} from ${placeOf(build)} is the newest that runs on ${who}.`;
 }
 
-/** The proved reason why no build of a release runs, its default build's first; null if not proved. */
+/** Why no build of a release runs: the proved reason of the first that is made for the GPU. */
 export function blockOf(release, choice) {
+  const kinds = wanted(choice);
+  const all = buildsOf(release, choice);
+  const made = all.filter((build) => kinds.has(build.kind));
   let first = null;
-  for (const build of buildsOf(release, choice)) {
+  for (const build of made.length ? made : all) {
     const proved = reasonsOf(build, choice).find((one) => STATUS[one.status] === "fails" && one.evidence !== "inferred");
-    if (!proved) return null;
+    if (!proved) return { text: `of ${release} no build is known to run`, evidence: null };
     first ??= proved;
   }
-  return first;
+  if (!made.length) return { text: `of ${release} no build for this hardware is known`, evidence: null };
+  return { text: `${release} ends it: ${first.text}`, evidence: first.evidence };
 }
 
 /** Draw how far each GPU goes. */
@@ -146,15 +150,15 @@ export function drawHorizon(choice) {
     if (!release) {
       parts.push(make("p", {}, `No release since ${data.releases.at(-1)} is known to run.`));
     } else if (release === newest) {
-      parts.push(make("p", {}, `Runs the newest release, ${release} (${placeOf(build)}).`));
+      parts.push(make("p", {}, `Runs the newest release: ${release} from ${placeOf(build)}.`));
     } else {
       parts.push(make("p", {}, `Last release: ${release} from ${placeOf(build)}.`));
     }
     if (ended) {
       const why = blockOf(ended, one);
-      parts.push(why
-        ? make("p", { class: "why" }, `${ended} ends it: ${why.text} `, make("span", { class: "tag" }, why.evidence))
-        : make("p", { class: "why" }, `Of ${ended} no build is known to run.`));
+      const text = why.text[0].toUpperCase() + why.text.slice(1);
+      parts.push(make("p", { class: "why" }, `${text}${why.evidence ? " " : "."}`,
+        why.evidence ? make("span", { class: "tag" }, why.evidence) : null));
     }
     return make("li", {}, ...parts);
   });
@@ -181,8 +185,8 @@ export function drawDetails(choice, build, setTool, recommended) {
   const facts = [
     ["Lies on", build.home === "pypi" ? "PyPI" : build.url],
     ["Built for", build.channel],
-    ["Released", build.released ?? "not known"],
-    ["Published", sourceOf(EVIDENCE[build.evidence], data.texts[build.sources[0]])],
+    ...(build.released ? [["Released", build.released]] : []),
+    ["Known by", sourceOf(EVIDENCE[build.evidence], data.texts[build.sources[0]])],
   ];
   const reasons = reasonsOf(build, choice);
   const parts = [
