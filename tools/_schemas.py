@@ -76,7 +76,11 @@ def resolved(schema: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
 def table(schema: dict[str, Any]) -> list[str]:
     """Return the keys of a schema as the rows of a Markdown table."""
     out = ["| key | value | |", "|---|---|---|"]
-    for path, kind, told in rows(schema, schema):
+    found = [*rows(schema, schema)]
+    for one in schema.get("oneOf", ()):  # each line is one of several objects
+        which = one["properties"]["kind"]["const"]
+        found += [(f"{which}: {path}", kind, told) for path, kind, told in rows(one, schema)]
+    for path, kind, told in found:
         cells = (f"`{path}`", kind, told)
         out.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return out

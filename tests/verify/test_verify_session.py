@@ -91,6 +91,9 @@ def test_all_of_the_work_runs(run: Run) -> None:
     )
     assert ran.host.torch is not None
     assert (ran.host.torch.cuda, ran.host.torch.archs) == ("12.6", ("sm_50", "sm_70"))
+    # The stand-in has no libraries: the catalog tells what those of the build hold.
+    assert ran.host.torch.evidence == "catalog"
+    assert "sm_70" in ran.host.torch.libraries[0].sass
     bf16 = ran.work("matmul bf16")
     assert (bf16.status, bf16.message) == ("skipped", "this GPU has no arithmetic in bf16")
     assert {work.predicted for work in ran.works} == {"runs"}

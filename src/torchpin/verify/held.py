@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 
 from torchpin.catalog.bounded import Budget, InspectError
 from torchpin.catalog.inspect import inspect
@@ -59,10 +58,9 @@ def read_held(package: Package) -> Held:
     torchs = None if stated is None else (stated.sass, stated.ptx, stated.gfx)
     main, beside = kernel_lists(package.name, torchs, libraries, proof, MEASURED)
     if package.name == "torch" and main is not None:
-        shown.append(_shown("torch", main.sass or main.gfx, main.ptx))
-        shown += [_shown(name, lists.sass, lists.ptx) for name, lists in beside]
+        shown += [kernels_of(name, lists) for name, lists in (("torch", main), *beside)]
     elif main is not None:
-        shown.append(_shown(package.name, main.sass, main.ptx))
+        shown.append(kernels_of(package.name, main))
     if package.name == "torch":
         shown += _nvidias(package, budget, problems)
     return Held(package.name, main, beside, tuple(shown), tuple(problems))
@@ -73,14 +71,10 @@ def _counts(library: Library) -> Counts:
     return counts(parts, library.fatbins.others)
 
 
-def _shown(name: str, sass: Iterable[str], ptx: Iterable[str]) -> model.Kernels:
-    held = list(sass)
-    cubins = held if any(arch.startswith("gfx") for arch in held) else sorted_targets(held)
-    return model.Kernels(
-        name,
-        tuple(arch if arch.startswith("gfx") else f"sm_{arch}" for arch in cubins),
-        tuple(f"compute_{arch}" for arch in sorted_targets(ptx)),
-    )
+def kernels_of(name: str, lists: Kernels) -> model.Kernels:
+    """Return the lists of a library as the lines of ``verify`` have them."""
+    cubins = lists.gfx or tuple(f"sm_{arch}" for arch in lists.sass)
+    return model.Kernels(name, cubins, tuple(f"compute_{arch}" for arch in lists.ptx))
 
 
 def _files(package: Package) -> list[str]:
@@ -112,7 +106,10 @@ def _nvidias(package: Package, budget: Budget, problems: list[str]) -> list[mode
             sass, ptx = held.setdefault(match[1], (set(), set()))
             sass.update(library.fatbins.sass)
             ptx.update(library.fatbins.ptx)
-    return [_shown(name, sass, ptx) for name, (sass, ptx) in sorted(held.items())]
+    return [
+        kernels_of(name, Kernels(sorted_targets(sass), sorted_targets(ptx), (), MEASURED, ""))
+        for name, (sass, ptx) in sorted(held.items())
+    ]
 
 
 def _beside(package: Package) -> list[str]:

@@ -11,8 +11,8 @@ from torchpin.named import NamedTuple
 from torchpin.report.style import clean
 from torchpin.verify.classify import COMPANIONS, classify, first_line
 from torchpin.verify.compare import choose_group, differences
-from torchpin.verify.held import read_held
-from torchpin.verify.installed import ask, read_installed
+from torchpin.verify.held import kernels_of, read_held
+from torchpin.verify.installed import Package, ask, read_installed
 from torchpin.verify.machine import Card, child_environment, hidden, look, place
 from torchpin.verify.model import (
     CPU_BUILD,
@@ -29,6 +29,7 @@ from torchpin.verify.model import (
     TIMEOUT,
     WRONG_RESULT,
     Host,
+    Kernels,
     Record,
     Summary,
     TorchBuild,
@@ -205,19 +206,23 @@ class _Session:
         if torch is not None:
             held = [self._held[name] for name in ("torch", *COMPANIONS) if name in self._held]
             libraries = tuple(kernels for one in held for kernels in one.shown)
+            evidence = "files" if libraries else None
+            if not libraries:
+                libraries = self._published(torch)
+                evidence = "catalog" if libraries else None
             notes += [problem for one in held for problem in one.problems]
             stated = self._held["torch"].main
             archs = probe.archs
             if not archs and stated is not None:
-                names = [f"sm_{arch}" for arch in stated.sass]
-                archs = (*names, *(f"compute_{arch}" for arch in stated.ptx), *stated.gfx)
+                shown = kernels_of("torch", stated)
+                archs = (*shown.sass, *shown.ptx)
             build = TorchBuild(
                 str((probe.torch or {}).get("version") or torch.full_version),
                 (probe.torch or {}).get("cuda") or torch.cuda,
                 archs,
                 torch.channel or None,
                 libraries,
-                "files" if libraries else None,
+                evidence,
             )
         return Host(
             here.node,
@@ -232,6 +237,15 @@ class _Session:
             tuple(map(clean, differing)),
             tuple(map(clean, notes)),
         )
+
+    def _published(self, torch: Package) -> tuple[Kernels, ...]:
+        """Return what the catalog knows of the kernels of the installed torch."""
+        python = self._python.python
+        build = build_of(torch, None, self._catalog, self._here.platform, python)
+        if build.kernels is None:
+            return ()
+        lists = (("torch", build.kernels), *build.libraries)
+        return tuple(kernels_of(name, kernels) for name, kernels in lists)
 
     def _predicted(self, work: Work, cards: Sequence[Card]) -> Work:
         """Return work that no one GPU did, with its prediction."""
