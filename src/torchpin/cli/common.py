@@ -156,15 +156,28 @@ def exit_code(findings: tuple[Finding, ...], args: Arguments) -> int:
 
 
 def _must_exist(path: str) -> None:
+    """Refuse a path that does not exist; the nearest name is told, or what there is to check.
+
+    Raises:
+        UsageError: it does not exist.
+    """
     if os.path.lexists(path):
         return
     from torchpin.cli.parser import nearest
 
-    folder = os.path.dirname(path) or "."
-    beside = os.listdir(folder) if os.path.isdir(folder) else []
-    raise UsageError(
-        f"no such file or folder: {clean(path)}", hint=nearest(os.path.basename(path), beside)
-    )
+    folder, name = os.path.split(path)
+    while folder and not os.path.isdir(folder) and os.path.dirname(folder) != folder:
+        folder, name = os.path.split(folder)
+    beside = sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else []
+    hint = nearest(name, beside)
+    if not hint and os.path.join(folder, name) == path:
+        from torchpin.documents.kinds import PART_KINDS, kind_of
+
+        there = [one for one in beside if kind_of(one) not in (None, *PART_KINDS)]
+        if there:
+            more = f" and {len(there) - 4} more" if len(there) > 4 else ""
+            hint = f"there are: {', '.join(map(clean, there[:4]))}{more}"
+    raise UsageError(f"no such file or folder: {clean(path)}", hint=hint)
 
 
 def _codes(values: list[str], option: str) -> tuple[str, ...]:
