@@ -245,8 +245,8 @@ def _slurm(args: Arguments, behind: list[str]) -> int:
                 if told:
                     events.close()
                     raise UsageError(f"srun refuses: {clean(told)}")
+            failed += not collector.is_well(event.name)
             if not collector.ended(event.name):
-                failed += 1
                 collector.lost(event.name, _why(args, event, collector.last_words(event.name)))
     return deliver(args, collector, nodes, fleet)
 

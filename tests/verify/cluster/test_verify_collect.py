@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from torchpin.verify.cluster.expected import read_expected
 from torchpin.verify.lines import to_line
 from torchpin.verify.model import Host, HostGpu, Record, Summary, TorchBuild, Work
 
+SCHEMAS = Path(summary.__file__).parent.parent.parent / "report" / "schemas"
 GPU = HostGpu(0, "Tesla V100-SXM2-32GB", "7.0", 32768)
 
 
@@ -252,6 +254,30 @@ def test_json_holds_every_record() -> None:
         "cut_short": 0,
         "no_answer": 1,
     }
+
+
+def test_reports_keep_to_their_schemas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "log").write_text("\n".join([*answer("n1", work("n1")), *answer("n2")[:1]]))
+    (tmp_path / "nodes").write_text("n3")
+    words = ["verify", "--isolated", f"--from={tmp_path}/log", f"--nodes={tmp_path}/nodes"]
+    lines = json.loads((SCHEMAS / "verify.v1.json").read_text())
+    report = json.loads((SCHEMAS / "verify-cluster.v1.json").read_text())
+    main([*words, "--output-format=json"])
+    told = json.loads(capsys.readouterr().out)
+    jsonschema.validate(told, report)
+    for node in told["nodes"]:
+        for line in (node["host"], *node["work"], node["summary"]):
+            if line is not None:
+                jsonschema.validate(line, lines)
+    main([*words, "--output-format=jsonl"])
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for line in printed:
+        jsonschema.validate(line, lines)
+    assert [line["status"] for line in printed if line["kind"] == "node"] == [
+        "ok",
+        "cut-short",
+        "no-answer",
+    ]
 
 
 def test_expected_nodes_that_are_silent_are_named(

@@ -16,7 +16,7 @@ from torchpin.patterns import regex
 from torchpin.report.style import clean, redact
 from torchpin.verify.cluster.model import Answer, Expected
 from torchpin.verify.lines import LineError, read_line
-from torchpin.verify.model import Host, Record, Summary, Work
+from torchpin.verify.model import OK, Host, Record, Summary, Work
 
 LONGEST = 1024 * 1024
 """Bytes of a line that is read; what is longer is from someone else."""
@@ -94,6 +94,10 @@ class Collector:
     def ended(self, node: str) -> bool:
         """Tell whether a node has answered to the end."""
         return node in self._nodes and self._nodes[node].summary is not None
+
+    def is_well(self, node: str) -> bool:
+        """Tell whether a node has answered that all is well."""
+        return node in self._nodes and self._nodes[node].answer(node).status == OK
 
     def begun(self, node: str) -> bool:
         """Tell whether a node has begun to answer."""

@@ -72,18 +72,20 @@ class _Job:
         assert self.child.stdout is not None and self.child.stderr is not None
         reader = threading.Thread(target=self._read_errors, args=(self.child.stderr,), daemon=True)
         reader.start()
-        for line in lines(self.child.stdout):
-            events.put(Line(self.name, line))
+        with self.child.stdout as stream:
+            for line in lines(stream):
+                events.put(Line(self.name, line))
         self.child.wait()
         reader.join()
         events.put(self)
 
     def _read_errors(self, stream: IO[bytes]) -> None:
-        for line in lines(stream):
-            text = line.strip()[:_WIDE]
-            if text:
-                kept = self.by_slurm if text.startswith(("srun:", "slurmstepd")) else self.errors
-                kept.append(text)
+        with stream:
+            for line in lines(stream):
+                text = line.strip()[:_WIDE]
+                ours = text.startswith(("srun:", "slurmstepd"))
+                if text:
+                    (self.by_slurm if ours else self.errors).append(text)
 
     def said(self) -> tuple[str, ...]:
         return (*self.by_slurm, *self.errors)

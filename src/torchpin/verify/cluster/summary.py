@@ -12,7 +12,7 @@ from torchpin.named import NamedTuple
 from torchpin.report.style import Style, clean
 from torchpin.verify.cluster.model import CUT, SILENT, STATUSES, Answer
 from torchpin.verify.lines import to_line
-from torchpin.verify.model import FAILED, INCOMPLETE, OK, VERSION, Host, Work
+from torchpin.verify.model import FAILED, INCOMPLETE, OK, VERSION, Host, Record, Work
 
 WIDTH = 79
 _WORDS = {
@@ -124,12 +124,13 @@ def markdown(answers: Sequence[Answer]) -> str:
 
 
 def json_report(answers: Sequence[Answer]) -> str:
-    """Return all answers as one JSON object."""
+    """Return all answers as one JSON object; its schema is ``verify-cluster.v1.json``."""
     nodes = [
         {
             **_plain(answer),
-            "host": _record(answer.host) if answer.host is not None else None,
+            "host": _record(answer.host),
             "work": [_record(work) for work in answer.works],
+            "summary": _record(answer.summary),
         }
         for answer in answers
     ]
@@ -160,11 +161,9 @@ def _summary(answers: Sequence[Answer]) -> dict[str, int]:
     return {"nodes": len(answers), **{key.replace("-", "_"): told[key] for key in told}}
 
 
-def _record(record: Host | Work) -> dict[str, Any]:
-    fields: dict[str, Any] = json.loads(to_line(record))
-    for name in ("version", "kind", "node"):
-        del fields[name]
-    return fields
+def _record(record: Record | None) -> Any:
+    """Return what a line of it holds."""
+    return None if record is None else json.loads(to_line(record))
 
 
 def _row(answer: Answer) -> Row:
