@@ -8,19 +8,24 @@ the fleet's.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from torchpin import seen
 from torchpin.catalog.model import PLATFORMS
 from torchpin.documents.base import Document, line_starts, position
+from torchpin.documents.kinds import CI
 from torchpin.documents.parts import IMAGE, Image, Part
 from torchpin.fleet.model import Fleet, NodeGroup, Python, Target
+from torchpin.patterns import regex
 from torchpin.rules.context import Way
 from torchpin.select.environments import marker_holds
 from torchpin.select.image_torch import image_install, image_targets
 from torchpin.select.parts import facts_of, part_installs
 from torchpin.ways import Entry, Load, bound_groups, client_of, quiet, targets_of
 
+_MOVES = regex(r"(?m)\bcd\s+\S|\bpushd\b|working-?_?directory", re.IGNORECASE)
+_UV_PIP = regex(r"\bpip\b")
 PYTHONS = tuple(Python(3, minor) for minor in range(6, 20))
 """What a specifier may choose among."""
 
@@ -70,26 +75,44 @@ def part_entries(file: Document, client: str | None, fleet: Fleet, load: Load) -
 
 
 def beside_settings(file: Document, load: Load) -> Document:
-    """Return a file whose ``uv`` commands are unsure where a project file beside it, or above it,
-    names indexes: ``uv pip`` takes these, too, if it runs there (measured with uv 0.13.9)."""
+    """Return a file whose ``uv pip`` commands take the indexes of a project file beside or above
+    it, as uv does if it runs there.
+
+    Make, just and CI systems run commands where the file lies, or at the top of the repository; of
+    other files it is not known where they run, nor of commands that change the folder.
+    """
     from torchpin.documents.uv_beside import settings_beside
+    from torchpin.select.uv_pip_settings import pip_settings
 
     manifest = os.path.join(os.path.dirname(file.path), "pyproject.toml")
     found = settings_beside(manifest, load)
     if found is None and seen.is_file(manifest):
         found = quiet(load, manifest)
-    project = found.project if found is not None else None
-    if found is None or project is None or not any(not one.explicit for one in project.indexes):
+    if found is None:
         return file
-    doubt = f"uv also takes the indexes of {os.path.basename(found.path)}, if it runs there"
-    return file._replace(
-        parts=tuple(
-            part._replace(uncertain=doubt)
-            if part.client == "uv" and part.command and part.uncertain is None
-            else part
-            for part in file.parts
-        )
-    )
+    settings = pip_settings(found)
+    if not (settings.indexes or settings.backend or settings.other):
+        return file
+    name = os.path.basename(found.path)
+    there = file.kind in CI or file.kind in ("makefile", "justfile")
+    there = there and _MOVES.search(file.text) is None
+    doubt = None if there else f"uv also takes the indexes of {name}, if it runs there"
+    if settings.other is not None:
+        doubt = doubt or f"uv also follows {settings.other} of {name}"
+
+    def beside(part: Part) -> Part:
+        if part.client != "uv" or not part.command:
+            return part
+        if _UV_PIP.search(file.text, *part.span) is None:
+            why = f"uv may also take the indexes of {name}"
+            return part._replace(uncertain=part.uncertain or why)
+        part = part._replace(uncertain=part.uncertain or doubt)
+        if file.kind == "dockerfile":  # whether the image holds the project file is not known
+            return part
+        backend = part.torch_backend or settings.backend
+        return part._replace(settings=settings.indexes, torch_backend=backend)
+
+    return file._replace(parts=tuple(map(beside, file.parts)))
 
 
 def judged_there(file: Document) -> Iterator[Document]:

@@ -58,7 +58,7 @@ def test_values_and_places(value: Any, before: int, indent: int | None, ascii_: 
     check(node)
 
 
-@given(st.text("[]{}\",:1a\\ ", max_size=12))
+@given(st.text('[]{}",:1a\\ ', max_size=12))
 def test_what_is_no_json_is_none(text: str) -> None:
     try:
         json.loads(text)

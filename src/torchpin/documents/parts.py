@@ -77,6 +77,8 @@ class Part(NamedTuple):
     words: tuple[tuple[Span, Word], ...] = ()
     """Of a command: the words of requirements and URLs, by the ``line_span`` of what was read from
     them, with the places of their variables."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """Of ``uv pip``: options and URLs that a project file where it runs adds to its own."""
     backend: Word = ()
     """The value of ``torch_backend``, with its place."""
     slips: tuple[Problem, ...] = ()

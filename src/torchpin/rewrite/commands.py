@@ -67,6 +67,10 @@ def edited_part(way: Way, edits: Sequence[FileEdits]) -> Install:
     after = same_part(old, part, new)
     if after is None:
         raise RewriteError("the file would hold other commands", path=root.path)
+    if part.settings:  # of a project file, which stays as it is
+        after = after._replace(
+            settings=part.settings, torch_backend=after.torch_backend or part.torch_backend
+        )
     other = disagreement(old, new, part, after)
     if other:
         raise RewriteError(f"{other} uses the same variable for another install", path=root.path)

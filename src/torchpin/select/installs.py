@@ -124,6 +124,7 @@ class _Walk:
                 self._uv_problems(document)
         if command:
             self._options(document)
+            self._settings()
         events: list[tuple[int, int, Declaration | Include | tuple[IndexLine, ...] | OptionText]]
         events = [(d.span.start, 0, d) for d in document.declarations]
         events += [(include.order, 1, include) for include in document.includes]
@@ -229,6 +230,20 @@ class _Walk:
         if mains:
             self.urls = [mains[-1], *self.urls[1:]]
         self.urls += extras
+
+    def _settings(self) -> None:
+        """Take what a project file adds to a command of ``uv pip``: it counts behind the command's
+        own options and before the files that it names."""
+        if self.client != "uv" or self.part is None:
+            return
+        for option, url in self.part.settings:
+            index = self.placed(None, None, option, url)
+            if option == "--find-links":
+                self.links.append(index)
+            elif option == "--index-url":
+                self.given = self.given or index
+            elif not self.no_index:
+                self.urls.append(index)
 
     def _pip_line(self, document: Document, lines: tuple[IndexLine, ...]) -> None:
         """Run one physical line as pip does: no-index, index-url, extras, the first link page."""
