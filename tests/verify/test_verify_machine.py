@@ -15,7 +15,7 @@ import pytest
 import torchpin
 from torchpin.fleet import nvml
 from torchpin.fleet.gpus import find_gpu
-from torchpin.verify.machine import Card, Here, child_environment, look, node_name, place
+from torchpin.verify.machine import Card, Here, child_environment, hides, look, node_name, place
 from torchpin.verify.model import HostGpu
 
 V100, A100 = find_gpu("Tesla V100")[0], find_gpu("A100-SXM4-80GB")[0]
@@ -112,6 +112,37 @@ def test_what_torch_tells_fills_what_the_driver_does_not() -> None:
     machine = here(Card(HostGpu(0, "Tesla V100", None, None), None))
     found, _ = place(machine, [device()])
     assert found.cards[0].host == HostGpu(0, "Tesla V100", "7.0", 32500)
+
+
+def test_slices_of_a_card_have_its_number() -> None:
+    machine = here(card(0, "00000000:3b:00.0"))
+    assert place(machine, [device("0000:3b:00.0"), device("0000:3b:00.0")])[1] == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "silent", "noted"), [("0x10de", "NVIDIA GPU", ""), ("0x8086", "", "Intel card")]
+)
+def test_a_card_on_the_bus_that_nothing_tells_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vendor: str, silent: str, noted: str
+) -> None:
+    monkeypatch.setattr(nvml, "load", lambda: None)
+    monkeypatch.setenv("PATH", "")
+    folder = tmp_path / "sys/bus/pci/devices/0000:3b:00.0"
+    folder.mkdir(parents=True)
+    (folder / "vendor").write_text(f"{vendor}\n")
+    (folder / "class").write_text("0x030200\n")
+    found = look({}, str(tmp_path))
+    assert silent in found.silent
+    assert bool(found.silent) == bool(silent)
+    assert noted in "".join(found.notes)
+
+
+def test_what_hides_gpus() -> None:
+    for value in ("", "-1", "NoDevFiles"):
+        assert hides({"CUDA_VISIBLE_DEVICES": value}, some_are_seen=False)
+    assert not hides({"CUDA_VISIBLE_DEVICES": "0"}, some_are_seen=False)
+    assert hides({"CUDA_VISIBLE_DEVICES": "0"}, some_are_seen=True)
+    assert not hides({}, some_are_seen=True)
 
 
 def test_the_name_of_the_node() -> None:

@@ -308,6 +308,21 @@ def test_a_hidden_gpu_is_skipped(run: Run) -> None:
     assert ran.summary.status == "incomplete"
 
 
+def test_a_failing_driver_is_none_the_less_told_where_gpus_are_chosen(run: Run) -> None:
+    """Slurm chooses the GPUs of a job."""
+    init = {"raise": "RuntimeError", "error_code": 35, "message": "too old"}
+    ran = run({"devices": [], "init": init}, environ={"CUDA_VISIBLE_DEVICES": "0"})
+    assert ran.work("find the GPU").reason == "driver-too-old"
+
+
+def test_slices_of_a_card_are_each_tried(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two devices of torch lie in one place on the bus."""
+    monkeypatch.setattr(session, "place", lambda here, devices: (here, (0, 0)))
+    ran = run({"devices": [V100, V100]})
+    assert {work.gpu for work in ran.works} == {None, 0}
+    assert [work.operation for work in ran.works].count("matmul fp32") == 2
+
+
 def test_the_profile_is_compared(run: Run) -> None:
     fleet = fleet_from_options(
         gpus=("Tesla V100",), driver="535.104.05", python="3.9", platform="linux-x86_64"

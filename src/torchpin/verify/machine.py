@@ -18,6 +18,8 @@ from torchpin.verify.model import HostGpu
 
 _NAMES = ("SLURMD_NODENAME", "NODE_NAME")
 THIS = "this machine"
+_NONE = ("", "-1", "none", "void", "NoDevFiles")
+"""Values of ``CUDA_VISIBLE_DEVICES`` that hide all GPUs, Slurm's and NVIDIA's among them."""
 
 
 class Card(NamedTuple):
@@ -95,8 +97,12 @@ def look(environ: Mapping[str, str], root: str = "/") -> Here:
             told.remove(seen)
         else:  # of another vendor, or NVML does not tell more
             cards.append(Card(_host(len(cards), seen, None), _kind(seen)))
-    silent = machine.gpus_where if machine.gpus is None else ""
-    return Here(node_name(environ), system, tuple(cards), facts, silent, found.notes)
+    silent, notes = "", found.notes
+    if machine.gpus is None and "NVIDIA" in machine.gpus_where:
+        silent = machine.gpus_where
+    elif machine.gpus is None:  # a card of Intel's, which is not tried
+        notes = (*notes, machine.gpus_where)
+    return Here(node_name(environ), system, tuple(cards), facts, silent, notes)
 
 
 def _host(number: int, seen: SeenGpu, memory: int | None) -> HostGpu:
@@ -185,6 +191,17 @@ def hidden(environ: Mapping[str, str]) -> str:
         if name in environ:
             return f"{name}={printable(environ[name])}"
     return ""
+
+
+def hides(environ: Mapping[str, str], *, some_are_seen: bool) -> bool:
+    """Tell whether a GPU that torch does not see is hidden from it, rather than out of order.
+
+    Args:
+        environ: the environment.
+        some_are_seen: torch sees others.
+    """
+    chosen = hidden(environ)
+    return bool(chosen) and (some_are_seen or chosen.partition("=")[2].strip() in _NONE)
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:

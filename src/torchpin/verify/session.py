@@ -13,7 +13,7 @@ from torchpin.verify.classify import COMPANIONS, classify, first_line
 from torchpin.verify.compare import choose_group, differences
 from torchpin.verify.held import kernels_of, read_held
 from torchpin.verify.installed import Package, ask, read_installed
-from torchpin.verify.machine import Card, child_environment, hidden, look, place
+from torchpin.verify.machine import Card, child_environment, hidden, hides, look, place
 from torchpin.verify.model import (
     CPU_BUILD,
     CRASHED,
@@ -283,11 +283,12 @@ class _Session:
             return
         for card in wanted:
             prediction = self._prediction((card,))
-            if card.host.number in numbers:
-                device = f"cuda:{numbers.index(card.host.number)}"
-                yield from self._on(device, card.host.number, prediction, probe.driver_cuda)
-            else:
+            number = card.host.number
+            if number not in numbers:
                 yield compared(self._not_found(card, probe), prediction)
+            for at, of in enumerate(numbers):  # the slices of a MIG card are of one number
+                if of == number:
+                    yield from self._on(f"cuda:{at}", number, prediction, probe.driver_cuda)
 
     def _not_found(self, card: Card, probe: _Probe) -> Work:
         """Say why torch does not list a GPU."""
@@ -296,7 +297,7 @@ class _Session:
         if not torch.get("cuda") and not torch.get("hip"):
             text = f"torch {torch.get('version')} is built without CUDA and ROCm"
             return work._replace(reason=CPU_BUILD, message=clean(text))
-        if hidden(self._environ):
+        if hides(self._environ, some_are_seen=bool(probe.devices)):
             text = f"hidden from torch by {hidden(self._environ)}"
             return work._replace(status=SKIPPED, reason=None, message=clean(text))
         if probe.failure is not None:
