@@ -22,7 +22,6 @@ from torchpin.fleet.gpus import find_gpu
 from torchpin.fleet.model import NodeGroup, Python, Target
 from torchpin.fleet.profile import load_profile
 from torchpin.fleet.tables import gpu_table
-from torchpin.judge.model import UNKNOWN
 from torchpin.matrix import pack
 from torchpin.matrix.judged import judged, offered, release, releases
 from torchpin.matrix.page_data import SINCE, page_data, pythons
@@ -30,8 +29,9 @@ from torchpin.plugin.plan import family_wants, whole_family
 from torchpin.report.lines import requirement_lines
 from torchpin.resolve.horizon import horizon
 from torchpin.resolve.model import Request
+from torchpin.resolve.space import AT_MOST_PARTLY, Space
 
-SEEDS = int(os.environ.get("TORCHPIN_MATRIX_SEEDS", "3"))
+SEEDS = int(os.environ.get("TORCHPIN_MATRIX_SEEDS", "2"))
 """How many times 40 random choices are compared."""
 FLEET = """\
 [fleet.training]
@@ -470,7 +470,12 @@ def plan(group: NodeGroup) -> tuple[str | None, bool]:
     if len(outcome.plans) != 1 or outcome.unserved:
         return None, True
     (found,) = outcome.plans
-    known = all(judged(build, group).status != UNKNOWN for _, _, build in found.builds)
+    space = Space(shipped_catalog())
+    known = all(
+        space.level(build, space.intern(target)) <= AT_MOST_PARTLY
+        for _, _, build in found.builds
+        for target in targets
+    )
     old = release(dict(found.versions)["torch"]) < release(SINCE)
     return f"pip install {' '.join(requirement_lines(found))}", known and not old
 

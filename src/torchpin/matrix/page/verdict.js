@@ -20,12 +20,16 @@ export function reaches(version, floor) {
   return true;
 }
 
+const places = new Map();
+
 /** The place of a driver among the versions where an answer may change. */
 export function driverPlace(driver) {
+  if (places.has(driver)) return places.get(driver);
   let place = 0;
   data.drivers.forEach((from, at) => {
     if (reaches(driver, from)) place = at;
   });
+  places.set(driver, place);
   return place;
 }
 
@@ -66,8 +70,18 @@ function answersOf(build, choice) {
   return out;
 }
 
+const known = new WeakMap(); // choices are never changed, only replaced
+
 /** The verdict on a build: the worst answer. `level` is how good it is for a plan. */
 export function verdictOf(build, choice) {
+  let verdicts = known.get(choice);
+  if (!verdicts) known.set(choice, (verdicts = new Map()));
+  let verdict = verdicts.get(build);
+  if (!verdict) verdicts.set(build, (verdict = judged(build, choice)));
+  return verdict;
+}
+
+function judged(build, choice) {
   let status = 0;
   let level = build.proved ? 0 : 3;
   for (const { answer } of answersOf(build, choice)) {
