@@ -173,6 +173,18 @@ def owners(session: nox.Session) -> None:
 
 
 @nox.session(python=ONCE)
+def browser(session: nox.Session) -> None:
+    """The page of ``torchpin matrix --html`` in a real Chromium; skipped where there is none.
+
+    ``TORCHPIN_CHROMIUM`` names another browser than the first on PATH.
+    """
+    session.install("-e", ".[test]")
+    session.install(*nox.project.dependency_groups(nox.project.load_toml(), "browser"))
+    env = {"TORCHPIN_MATRIX_SEEDS": os.environ.get("TORCHPIN_MATRIX_SEEDS", "8")}
+    session.run("pytest", "tests/matrix/test_matrix_browser.py", *session.posargs, env=env)
+
+
+@nox.session(python=ONCE)
 def benchmarks(session: nox.Session) -> None:
     """The start-up and speed budgets, as ratios."""
     # Not editable, compiled: what a user installs.
