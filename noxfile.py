@@ -24,6 +24,7 @@ nox.options.sessions = [
     "minimums",
     "oracle",
     "owners",
+    "browser",
     "benchmarks",
     "docs",
 ]
