@@ -36,6 +36,12 @@ def part_entries(file: Document, client: str | None, fleet: Fleet, load: Load) -
         return  # the lock installs
     if file.kind == "pixi.toml" and seen.is_file(f"{file.path.removesuffix('toml')}lock"):
         return
+    if file.kind == "pyproject" and seen.is_file(
+        os.path.join(os.path.dirname(file.path), "pixi.lock")
+    ):  # the lock installs what [tool.pixi] asks for
+        file = file._replace(
+            parts=tuple(part for part in file.parts if part.name.startswith("tox "))
+        )
     if any(part.client == "uv" and part.command for part in file.parts):
         file = beside_settings(file, load)
     bound = bound_groups(fleet, file.path)

@@ -20,6 +20,7 @@ def test_each_wheel_of_each_environment_is_read_as_yaml_has_it(path: Path) -> No
     data = path.read_bytes()
     whole = yaml.safe_load(data)
     wheels = {one.get("pypi", one.get("url")): one for one in whole["packages"]}
+    systems = {one["name"]: one.get("subdir", one["name"]) for one in whole.get("platforms", ())}
     for name, environment in whole["environments"].items():
         for platform, listed in environment["packages"].items():
             wanted = {
@@ -30,7 +31,7 @@ def test_each_wheel_of_each_environment_is_read_as_yaml_has_it(path: Path) -> No
             got = {
                 (one.name, one.specifier)
                 for part in read_pixi_lock(str(path), data).parts
-                if part.environment == f"{name}, {platform}"
+                if part.environment == f"{name}, {systems.get(platform, platform)}"
                 for one in part.document.declarations
             }
             assert got == wanted

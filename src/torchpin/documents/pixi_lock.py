@@ -1,6 +1,6 @@
 """``pixi.lock``: what each environment installs from PyPI and from PyTorch's channels.
 
-Pixi writes the file itself, always in one layout (versions 4 to 6 of the format): it is read line
+Pixi writes the file itself, always in one layout (versions 4 to 7 of the format): it is read line
 by line, since as YAML a large one would take seconds. Of each environment and platform the wheels
 of one place are a part; conda's packages count only for the Python that they bring. They are
 judged, and never edited: ``pixi lock`` makes the file anew. Source:
@@ -36,6 +36,8 @@ class Package(NamedTuple):
     version: str
     version_span: Span
     digest: str
+    origin: str = ""
+    """The index that it was found on, where that is not the default one (version 7)."""
 
 
 class Chosen(NamedTuple):
@@ -75,7 +77,9 @@ def _read(text: str) -> tuple[dict[str, Package], list[Chosen]]:
     packages: dict[str, Package] = {}
     found: list[Chosen] = []
     fields: dict[str, tuple[str, Span]] = {}
-    top = environment = section = platform = ""
+    top = environment = section = platform = named = ""
+    systems: dict[str, str] = {}
+    base = -1
     indexes: list[str] = []
     for at, line in _lines(text):
         match = _LINE.match(line)
@@ -88,23 +92,28 @@ def _read(text: str) -> tuple[dict[str, Package], list[Chosen]]:
         key, value = match["key"].strip("'\""), match["value"] or ""
         if depth == 0 and not dash:
             _keep(packages, fields)
-            top, fields, environment, section = key, {}, "", ""
+            top, fields, environment, section, base = key, {}, "", "", -1
+        elif top == "platforms":  # version 7: names, and the systems that they stand for
+            named = value if key == "name" else named
+            if key == "subdir":
+                systems[named] = value
         elif top == "environments":
             if depth == 2 and not dash:
                 environment, section, indexes = key, "", []
             elif depth == 4 and not dash:
                 section = key
             elif section == "packages" and depth == 6 and not dash:
-                platform = key
+                platform = systems.get(key, key)
                 found.append(Chosen(environment, platform, tuple(indexes), (), None, False))
-            elif section == "packages" and depth == 6 and dash and found:
+            elif section == "packages" and depth in (6, 8) and dash and found:
                 span = Span(at + line.rindex(value), at + line.rindex(value) + len(value))
                 found[-1] = _with(found[-1], key, value, span) if value else found[-1]
         elif top == "packages":
-            if dash and depth == 0:
+            base = depth if dash and base < 0 else base
+            if dash and depth == base:
                 _keep(packages, fields)
                 fields = {}
-            if (depth == 2) != dash and value:
+            if depth == (base if dash else base + 2) and value:
                 plain = value.strip("'\"")
                 start = at + line.rindex(plain) if plain else at
                 fields.setdefault(key, (plain, Span(start, start + len(plain))))
@@ -131,7 +140,8 @@ def _keep(packages: dict[str, Package], fields: dict[str, tuple[str, Span]]) -> 
         digest = fields.get("sha256", ("", Span(0, 0)))[0]
         if name is not None and version is not None:
             good = digest if _DIGEST.fullmatch(digest) else ""
-            packages[url] = Package(name[0], version[0], version[1], good)
+            index = fields.get("index", ("", Span(0, 0)))[0]
+            packages[url] = Package(name[0], version[0], version[1], good, index)
 
 
 def _parts(file: Document, chosen: Chosen, packages: dict[str, Package]) -> Iterator[Part]:
@@ -143,7 +153,7 @@ def _parts(file: Document, chosen: Chosen, packages: dict[str, Package]) -> Iter
     for url, span in chosen.urls:
         package = packages.get(url)
         if package is not None:
-            groups.setdefault(_place(url), []).append((package, span))
+            groups.setdefault(_place(url) or package.origin, []).append((package, span))
     for place, group in sorted(
         groups.items(), key=lambda each: all(one.name != "torch" for one, _ in each[1])
     ):
