@@ -409,6 +409,8 @@ class _Reader:
 
     def gpus(self, name: str, table: dict[str, Any], at: Path) -> tuple[Gpu, ...]:
         if "gpus" not in table:
+            if any(_nearest(key, ("gpus",)) for key in table if key not in GROUP_KEYS):
+                return ()  # the unknown key is told, with what is meant
             self.error(
                 f"fleet {name}: gpus is missing",
                 at,

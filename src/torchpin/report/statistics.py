@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchpin.report.model import has_edits
 from torchpin.report.style import Style
-from torchpin.rules.model import Finding
+from torchpin.rules.model import SEVERITIES, Finding
 
 
 def render(findings: tuple[Finding, ...], style: Style) -> str:
@@ -19,5 +19,7 @@ def render(findings: tuple[Finding, ...], style: Style) -> str:
         safe = sum(has_edits(finding, unsafe=False) for finding in found)
         star = "[*]" if safe == len(found) else "[-]" if safe else "[ ]"
         number = str(len(found)).rjust(digits)
-        lines.append(f"{number}  {style.paint('bold', code)}  {star}  {name}\n")
+        gravest = max((one.severity for one in found), key=SEVERITIES.index)
+        told = style.paint(gravest, style.rule(code, code))
+        lines.append(f"{number}  {told}  {star}  {name}\n")
     return "".join(lines)
