@@ -68,6 +68,8 @@ class Options(NamedTuple):
     """ISO date; ``""``: the age of the catalog is not looked at."""
     files: tuple[str, ...] = ()
     """Files that are read in place of what ``paths`` name; an overlay may hold them alone."""
+    jobs: int = 1
+    """Processes that read the files of a large folder; 0: as many as pay."""
 
 
 class Report(NamedTuple):
@@ -216,6 +218,12 @@ def read(
                 "no dependency files found: torchpin reads requirements*.txt, pyproject.toml, "
                 "lock files, and files that install PyTorch (Dockerfiles, CI files, scripts …)"
             )
+    if options.jobs != 1 and len(paths) > 1 and not reader.overlay:
+        from torchpin.parallel import jobs_for, read_ahead
+
+        jobs = jobs_for(options.jobs, len(paths))
+        if jobs > 1:
+            read_ahead(paths, reader.cache, jobs)
     for path in paths:
         try:
             documents.append(reader(path))
@@ -415,8 +423,9 @@ def idle_ignores(
     if not documents or not stages.context.declared:
         return ()
     from torchpin.rules.ignores import UnusedIgnore
+    from torchpin.seen import is_folder
 
-    whole = any(os.path.isdir(path) for path in options.paths or (".",))
+    whole = any(map(is_folder, options.paths or (".",)))
     ran = [rule.code for rule in rules]
     asked = [rule for rule in rules if isinstance(rule, UnusedIgnore)]
     return [one for rule in asked for one in rule.unused(documents, told, ran, whole=whole)]

@@ -18,6 +18,8 @@ _TYPES: dict[str, Any] = {
     one.__name__: one for one in (Because, CheckView, Edit, FileEdits, Finding, Fix, Related, Span)
 }
 _DOCUMENT = "Document"
+_NO_TEXT = -1
+"""In place of the length of a byte order mark, of a document without text."""
 
 
 class UnfitError(Exception):
@@ -110,11 +112,13 @@ class _Packer:
             written = document.encode(document.text)
         except (UnicodeError, LookupError) as error:
             raise UnfitError("a text cannot be written back") from error
-        if digest is None or digest != seen.digest(written):
+        shown = bool(document.text)  # of what cannot be decoded there is no text
+        if digest is None or (shown and digest != seen.digest(written)):
             raise UnfitError("a text is not that of its file")
         self.texts[path] = digest
         place = self.places[key] = len(self.documents)
-        self.documents.append([path, document.kind, document.encoding, len(document.bom)])
+        bom = len(document.bom) if shown else _NO_TEXT
+        self.documents.append([path, document.kind, document.encoding, bom])
         return place
 
 
@@ -137,8 +141,8 @@ def _document(
     path: str, kind: str, encoding: str, bom: int, *, contents: dict[str, bytes]
 ) -> Document:
     """Return what a report shows of a document: its text."""
-    data = contents[path]
-    text = data[bom:].decode(encoding)
+    data = contents[path] if bom != _NO_TEXT else b""
+    text = data[max(bom, 0) :].decode(encoding)
     return Document(path, kind, text, encoding, data[:bom], "\n", (), (), (), (), (), ())
 
 

@@ -20,7 +20,16 @@ FORMAT = 1
 _SHOWN = frozenset(
     (
         *("baseline", "changed_since", "evidence", "no_baseline"),
-        *("exit_zero", "no_cache", "no_color", "output_format", "quiet", "severity", "statistics"),
+        *(
+            "exit_zero",
+            "jobs",
+            "no_cache",
+            "no_color",
+            "output_format",
+            "quiet",
+            "severity",
+            "statistics",
+        ),
     )
 )
 """Arguments that decide how findings are shown, not which there are."""

@@ -34,6 +34,7 @@ def plain_check(argv: list[str]) -> Arguments | None:
         paths=list(argv),
         stdin_filename=None,
         no_cache=False,
+        jobs=0,
         catalog=None,
         diff=False,
         statistics=False,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from torchpin.cli.arguments import Arguments, plain_check
 from torchpin.cli.common import exit_code, fleet_of, options_of, view_of
 from torchpin.cli.terminal import note, out, style, tell
@@ -46,6 +48,13 @@ def parser() -> Parser:
         action="store_true",
         help="no kept results (also: TORCHPIN_NO_CACHE)",
     )
+    made.add_argument(
+        "--jobs",
+        type=int,
+        default=0,
+        metavar="N",
+        help="processes that read large folders (0: as many as pay)",
+    )
     add_policy(made)
     add_fleet(made)
     add_rules(made)
@@ -66,6 +75,8 @@ def main(argv: list[str]) -> int:
 
         args.prove = args.relock = False
         return run(args)
+    if args.jobs < 0:
+        raise UsageError("--jobs takes a number of processes, or 0", hint="write --jobs 1 for one")
     view, notes = found(args)
     if view.baseline or (args.baseline, args.changed_since, args.evidence) != (None, None, None):
         from torchpin.cli.narrow import narrowed
@@ -81,12 +92,19 @@ def main(argv: list[str]) -> int:
 
 def found(args: Arguments) -> tuple[CheckView, tuple[str, ...]]:
     """Return what ``check`` finds, and its notes; of folders from the cache where that holds."""
+    if args.paths and all(map(_is_file, args.paths)):
+        return checked(args)
     from torchpin.cache import cache_for
 
     cache = cache_for(args)
     if cache is None:
         return checked(args)
     return cache.recall() or cache.kept(lambda: checked(args))
+
+
+def _is_file(path: str) -> bool:
+    """Tell whether a path is a file that stands for itself, for which no cache pays."""
+    return os.path.isfile(path) and os.path.basename(path) != "torchpin.toml"
 
 
 def checked(args: Arguments) -> tuple[CheckView, tuple[str, ...]]:

@@ -55,6 +55,7 @@ def options_of(args: Arguments) -> Options:
         stdin=stdin,
         stdin_filename=stdin_filename,
         today=today(os.environ),
+        jobs=getattr(args, "jobs", 1),
     )
 
 
