@@ -59,8 +59,9 @@ def cli_page() -> str:
         modules = [module]
         if not hasattr(module, "parser"):  # its sub-commands have modules of their own
             modules = [import_module(f"torchpin.cli.{name}_{part}") for part in module.COMMANDS]
-        for each in modules:
-            parser = each.parser()
+        helps = [each.parser() for each in modules]
+        helps += [each.parser(topic) for each in modules for topic in getattr(each, "TOPICS", ())]
+        for parser in helps:
             parts += (
                 f"## `{parser.prog}`",
                 "",

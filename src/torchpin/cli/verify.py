@@ -9,7 +9,15 @@ from torchpin.cli.arguments import Arguments
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.parser import Parser, add_catalog, add_output
 from torchpin.cli.terminal import note, out, style
-from torchpin.cli.verify_cluster import FORMATS, add_options, is_wanted
+from torchpin.cli.verify_cluster import (
+    FORMATS,
+    MORE,
+    TOPICS,
+    WHAT,
+    add_options,
+    hide_unused,
+    is_wanted,
+)
 from torchpin.errors import UsageError
 from torchpin.fleet.model import Fleet
 from torchpin.report.style import clean
@@ -17,14 +25,17 @@ from torchpin.report.style import clean
 _LONGEST = 1e6
 
 
-def parser() -> Parser:
-    """Return the parser of ``verify``."""
+def parser(topic: str = "") -> Parser:
+    """Return the parser of ``verify``.
+
+    Args:
+        topic: whose options the help shows: one of ``verify_cluster.TOPICS``, or ``""``.
+    """
     made = Parser(
-        "verify",
-        "Try the torch that is installed on this machine: on each GPU (without one, on the CPU) a "
-        "child process does real work; compare with the profile and with what was predicted.",
+        f"verify --{topic}" if topic else "verify",
+        WHAT[topic],
         "exit code: 0 all ran and the profile holds · 1 something failed, or differs from the\n"
-        "profile · 2 wrong usage",
+        f"profile · 2 wrong usage\n\n{MORE[topic]}",
     )
     made.add_argument(
         "--python",
@@ -61,8 +72,9 @@ def parser() -> Parser:
         help="look for no profile and for no catalog of yours: the shipped one is used",
     )
     add_catalog(made)
-    add_options(made)
+    add_options(made, topic)
     add_output(made, FORMATS)
+    hide_unused(made, topic)
     return made
 
 
@@ -74,7 +86,8 @@ def main(argv: list[str]) -> int:
         ConfigError: the profile is wrong.
     """
     at = argv.index("--") if "--" in argv else len(argv)
-    args = parser().parse(argv[:at])
+    topic = next((one for one in TOPICS if f"--{one}" in argv[:at]), "")
+    args = parser(topic).parse(argv[:at])
     behind = argv[at + 1 :]
     if not 0 < args.timeout < _LONGEST:
         raise UsageError("--timeout takes seconds above 0")

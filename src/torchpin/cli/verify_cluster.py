@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import SUPPRESS
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchpin.cli.arguments import Arguments
 from torchpin.cli.main import CLEAN, FINDINGS
@@ -22,128 +23,173 @@ if TYPE_CHECKING:
     from torchpin.verify.cluster.collect import Collector
     from torchpin.verify.cluster.model import Answer, Expected
 
+TOPICS = ("slurm", "kubernetes")
+"""What has options that the help shows where it is asked for them."""
+WHAT = {
+    "": "Try the torch that is installed on this machine: on each GPU (without one, on the CPU) a "
+    "child process does real work; compare with the profile and with what was predicted.",
+    "slurm": "Try the torch that is installed on each node of Slurm by an srun of its own, put the "
+    "answers together, and name the nodes that give none. Options of srun stand behind --; those "
+    "that choose nodes choose the nodes to try (default: the nodes of the allocation, else all of "
+    "the partition).",
+    "kubernetes": "Write a manifest whose pods try the torch of an image on each GPU node; it is "
+    "created by kubectl. `torchpin verify --from` puts together what the pods print.",
+}
+"""Topic → what the command does."""
+MORE = {
+    "": "options of --slurm: torchpin verify --slurm --help; --kubernetes likewise\n\n"
+    "example: torchpin verify --gpu 0",
+    "slurm": "example: torchpin verify --slurm -- --partition=gpu --nodelist='n[01-16]'",
+    "kubernetes": "example: torchpin verify --kubernetes --image NAME --nodes nodes.json -o v.yaml",
+}
+"""Topic → the end of its help."""
 FORMATS = ("text", "jsonl", "json", "markdown")
 _DAY = 86400.0
 
 
-def add_options(parser: Parser) -> None:
-    """Add the options that verify many machines."""
-    slurm = parser.add_argument_group("many machines: Slurm")
-    slurm.add_argument(
+def add_options(parser: Parser, topic: str = "") -> None:
+    """Add the options that verify many machines.
+
+    Args:
+        parser: of ``verify``.
+        topic: whose options the help shows, one of ``TOPICS``; ``""``: those that name the topics.
+    """
+    many = parser.add_argument_group("many machines")
+    many.add_argument(
         "--slurm",
         action="store_true",
-        help="verify nodes of Slurm, each by an srun of its own; what stands behind -- are its\n"
-        "options: torchpin verify --slurm -- -p gpu -w 'n[01-16]' (default: the nodes of the\n"
-        "allocation, else all of the partition)",
+        help="each node of Slurm by an srun; its options stand behind --: -- -p gpu",
     )
-    slurm.add_argument(
+    many.add_argument(
+        "--kubernetes",
+        action="store_true",
+        help="write a manifest that tries each GPU node in a pod of --image",
+    )
+    many.add_argument(
+        "--from",
+        dest="answers",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="read what machines printed: JSON lines, `kubectl logs`; - stdin; may be repeated",
+    )
+    many.add_argument(
+        "--nodes",
+        metavar="FILE",
+        help="nodes that should answer: `kubectl get nodes -o json`, or names",
+    )
+    _add_slurm(_Topic(parser, "--slurm", shown=topic == "slurm"))
+    _add_kubernetes(_Topic(parser, "--kubernetes", shown=topic == "kubernetes"))
+
+
+def hide_unused(parser: Parser, topic: str) -> None:
+    """Leave out of the help of a topic what does not go with it."""
+    unused = ("slurm", "answers", "gpu", "group", "config", "isolated", "catalog", "output_format")
+    for action in parser._actions if topic == "kubernetes" else ():
+        if action.dest in (*unused, "no_color"):
+            action.help = SUPPRESS
+    for action in parser._actions if topic == "slurm" else ():
+        if action.dest in ("kubernetes", "answers", "nodes"):
+            action.help = SUPPRESS
+
+
+class _Topic:
+    """A group of options that the help shows where it is asked for them."""
+
+    def __init__(self, parser: Parser, title: str, *, shown: bool) -> None:
+        self._group = parser.add_argument_group(title)
+        self._shown = shown
+
+    def add(self, *names: str, help: str, **rest: Any) -> None:
+        self._group.add_argument(*names, help=help if self._shown else SUPPRESS, **rest)
+
+
+def _add_slurm(topic: _Topic) -> None:
+    topic.add(
         "--srun-option",
         action="append",
         default=[],
         metavar="OPTION",
-        help="one option of srun, as behind --: --srun-option=--account=lab (repeat for more)",
+        help="an option of srun, as behind --; may be repeated: --srun-option=--qos=high",
     )
-    slurm.add_argument(
+    topic.add(
         "--at-once",
         type=int,
         default=32,
         metavar="N",
         help="so many nodes at a time (default: 32)",
     )
-    slurm.add_argument(
+    topic.add(
         "--wait",
         type=float,
         default=900.0,
         metavar="SECONDS",
         help="the longest that a node may take to begin, in the queue too (default: 900)",
     )
-    slurm.add_argument(
+    topic.add(
         "--node-timeout",
         type=float,
         default=1800.0,
         metavar="SECONDS",
         help="the longest that a node that has begun may take (default: 1800)",
     )
-    pods = parser.add_argument_group("many machines: Kubernetes")
-    pods.add_argument(
-        "--kubernetes",
-        action="store_true",
-        help="write a manifest that verifies each GPU node in a pod; create it by kubectl, then\n"
-        "give the pods' logs to --from",
-    )
-    pods.add_argument(
+
+
+def _add_kubernetes(topic: _Topic) -> None:
+    topic.add(
         "--image",
         metavar="NAME",
         help="the image whose torch is tried; its Python is --python (default: python3)",
     )
-    pods.add_argument(
+    topic.add(
         "--kind",
         choices=("daemonset", "job"),
-        help="a DaemonSet (a pod on every node that fits), or an indexed Job (for --count nodes,\n"
-        "or those of --nodes; the default with these)",
+        help="a pod on every node that fits; or an indexed Job for --count nodes, or\n"
+        "for those of --nodes (the default with these)",
     )
-    pods.add_argument("--count", type=int, metavar="N", help="how many nodes a Job is for")
-    pods.add_argument(
+    topic.add("--count", type=int, metavar="N", help="how many nodes a Job is for")
+    topic.add(
         "--gpus",
         type=int,
         metavar="N",
-        help="GPUs that a pod asks for: all of a node (default: as --nodes tells, else 1);\n"
-        "0: nodes without GPU",
+        help="GPUs of a pod: all of a node (default: as --nodes tells, else 1)",
     )
-    pods.add_argument(
+    topic.add(
         "--resource",
         default="nvidia.com/gpu",
         metavar="NAME",
-        help="the resource that counts GPUs (default: nvidia.com/gpu; AMD: amd.com/gpu)",
+        help="what counts GPUs (default: nvidia.com/gpu)",
     )
-    pods.add_argument("--name", default="torchpin-verify", help="name of what is created")
-    pods.add_argument("--namespace", metavar="NAME", help="its namespace (default: kubectl's)")
-    pods.add_argument(
+    topic.add(
+        "--name",
+        default="torchpin-verify",
+        help="of what is created (default: torchpin-verify)",
+    )
+    topic.add("--namespace", metavar="NAME", help="its namespace (default: kubectl's)")
+    topic.add(
         "--node-selector",
         action="append",
         default=[],
         metavar="LABEL=VALUE",
-        help="only nodes with this label (repeat for more)",
+        help="only nodes with this label; may be repeated",
     )
-    pods.add_argument(
+    topic.add(
         "--toleration",
         action="append",
         default=[],
         metavar="KEY[=VALUE][:EFFECT]",
-        help="also nodes with this taint (repeat for more; nvidia.com/gpu is tolerated)",
+        help="nodes with this taint, too; may be repeated",
     )
-    pods.add_argument(
-        "--image-pull-secret", metavar="NAME", help="the secret that lets the image be pulled"
+    topic.add("--image-pull-secret", metavar="NAME", help="lets the image be pulled")
+    topic.add(
+        "--run-as-user", type=int, metavar="UID", help="user of the pods (default: the image's)"
     )
-    pods.add_argument(
-        "--run-as-user",
-        type=int,
-        metavar="UID",
-        help="the user that the pods run as (default: that of the image)",
-    )
-    pods.add_argument(
+    topic.add(
         "--in-image",
         action="store_true",
-        help="torchpin is installed in the image (default: the manifest brings it in a ConfigMap)",
+        help="torchpin is in the image (default: a ConfigMap brings it)",
     )
-    pods.add_argument(
-        "-o", "--output", metavar="FILE", help="write the manifest to this file (default: print it)"
-    )
-    gathered = parser.add_argument_group("many machines: their answers")
-    gathered.add_argument(
-        "--from",
-        dest="answers",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="read what machines printed: files of JSON lines, `kubectl logs --prefix` …; - reads\n"
-        "standard input (repeat for more)",
-    )
-    gathered.add_argument(
-        "--nodes",
-        metavar="FILE",
-        help="the nodes that should answer: `kubectl get nodes -o json`, or a name a line",
-    )
+    topic.add("-o", "--output", metavar="FILE", help="write it to this file (default: print it)")
 
 
 def is_wanted(args: Arguments) -> bool:
