@@ -57,6 +57,21 @@ def need(shell: str) -> str:
     return found
 
 
+def shell(here: Path, *command: str) -> str:
+    """Return what a shell prints that knows torchpin's completion."""
+    done = subprocess.run(
+        [need(command[0]), *command[1:]],
+        cwd=here,
+        env=environ(here),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
 @pytest.mark.parametrize("line", ASKED, ids=list(ASKED))
 def test_bash_offers(here: Path, line: str) -> None:
     script = (
@@ -65,36 +80,19 @@ def test_bash_offers(here: Path, line: str) -> None:
         "_python_argcomplete torchpin\n"
         "printf '%s\\n' \"${COMPREPLY[@]}\"\n"
     )
-    done = subprocess.run(
-        [need("bash"), "--norc", "-c", script],
-        cwd=here,
-        env=environ(here),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert {word.strip() for word in done.stdout.splitlines() if word.strip()} == ASKED[line]
-    assert done.stderr == ""
+    offered = shell(here, "bash", "--norc", "-c", script).splitlines()
+    assert {word.strip() for word in offered if word.strip()} == ASKED[line]
 
 
 @pytest.mark.parametrize("line", ["torchpin che", "torchpin fleet ", "torchpin explain TP201"])
 def test_fish_offers(here: Path, line: str) -> None:
     script = f"torchpin completion fish | source; complete -C {line!r}"
-    done = subprocess.run(
-        [need("fish"), "--no-config", "-c", script],
-        cwd=here,
-        env=environ(here),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert {row.split("\t")[0].strip() for row in done.stdout.splitlines()} == ASKED[line]
+    rows = shell(here, "fish", "--no-config", "-c", script).splitlines()
+    assert {row.split("\t")[0].strip() for row in rows} == ASKED[line]
 
 
 def test_zsh_completes_what_is_typed(here: Path) -> None:
-    shell = need("zsh")
+    zsh = need("zsh")
     import pty
     import select
     import time
@@ -105,7 +103,7 @@ def test_zsh_completes_what_is_typed(here: Path) -> None:
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(here)
-        os.execve(shell, ["zsh", "-i"], {**environ(here), "ZDOTDIR": str(here), "TERM": "dumb"})
+        os.execve(zsh, ["zsh", "-i"], {**environ(here), "ZDOTDIR": str(here), "TERM": "dumb"})
     seen = b""
 
     def wait(word: bytes) -> None:
@@ -126,11 +124,11 @@ def test_zsh_completes_what_is_typed(here: Path) -> None:
         os.waitpid(pid, 0)
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("name", SHELLS)
 def test_every_shell_gets_lines_that_name_torchpin(
-    shell: str, capsys: pytest.CaptureFixture[str]
+    name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert guarded(["completion", shell]) == 0
+    assert guarded(["completion", name]) == 0
     assert "torchpin" in capsys.readouterr().out
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.pseudo_terminal import on_screen
 
 from torchpin.cli.init_ask import project_python
 from torchpin.cli.init_hook import has_hook, with_hook
@@ -135,31 +134,7 @@ def test_what_cannot_be_added_to_is_shown(
 
 def dialogue(folder: Path, typed: bytes, *arguments: str) -> tuple[int, str]:
     """Return the exit code of ``init`` on a terminal where ``typed`` is typed, and its screen."""
-    import pty
-
-    master, slave = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "torchpin", "init", *arguments],
-        cwd=folder,
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        env={**os.environ, "TERM": "dumb"},
-    ) as process:
-        os.close(slave)
-        os.write(master, typed)
-        seen = b""
-        while True:
-            try:
-                part = os.read(master, 65536)
-            except OSError:  # Linux tells the end so
-                break
-            if not part:
-                break
-            seen += part
-        code = process.wait(timeout=60)
-    os.close(master)
-    return code, seen.decode()
+    return on_screen(folder, "init", *arguments, typed=typed, environ={"TERM": "dumb"})
 
 
 terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")

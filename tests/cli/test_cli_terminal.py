@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.pseudo_terminal import on_screen
 
 from torchpin.cli.terminal import wants_color, wants_links
 from torchpin.report.pages import pages
@@ -23,34 +24,7 @@ def on_terminal(folder: Path, *args: str, columns: int = 80, **environ: str) -> 
 
 def painted(folder: Path, *args: str, columns: int = 80, **environ: str) -> str:
     """Return what torchpin writes to a terminal."""
-    import fcntl
-    import pty
-    import struct
-    import termios
-
-    reader, writer = pty.openpty()
-    fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    command = [sys.executable, "-m", "torchpin", *args]
-    unset = (*LINKING, "COLUMNS")
-    known = {key: value for key, value in os.environ.items() if key not in unset}
-    with subprocess.Popen(
-        command, cwd=folder, stdout=writer, stderr=writer, env={**known, **environ}
-    ):
-        os.close(writer)
-        parts: list[bytes] = []
-        while True:
-            try:
-                part = os.read(reader, 65536)
-            except OSError:  # Linux tells the end so
-                break
-            if not part:
-                break
-            parts.append(part)
-    os.close(reader)
-    return b"".join(parts).decode().replace("\r\n", "\n")
-
-
-LINKING = ("TERM_PROGRAM", "VTE_VERSION", "KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION")
+    return on_screen(folder, *args, columns=columns, environ=environ)[1]
 
 
 @pytest.mark.parametrize(
