@@ -35,6 +35,11 @@ def answer(companion: Build, torch: Build, question: str) -> str | None:
         ("torchaudio", "2.11.0", "", "2.10.0", "fails"),
         ("torchaudio", "2.10.0", "==2.10.0", "2.11.0", "fails"),
         ("torchao", "0.10.0", "", "2.1.0", None),
+        ("torchvision", "0.11.3", ">=0", "2.14.1", "fails"),  # its table: torch 1.10
+        ("torchvision", "0.11.3", ">=0", "1.10.2", "runs"),
+        ("torchvision", "0.14.1", ">=0", "2.0.0", "fails"),
+        ("torchvision", "0.15.1", ">=0", "2.0.1", "runs"),
+        ("torchvision", "0.2.2", ">=0", "2.0.1", "runs"),  # older than the table
         ("torchvision", "0.99.0", None, "2.15.0", "unknown"),
         ("torchvision", "0.99.0", "garbage", "2.15.0", "unknown"),
     ],

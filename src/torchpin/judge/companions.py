@@ -25,6 +25,7 @@ AUDIO_STABLE = "https://github.com/pytorch/audio/pull/4212"
 AUDIO_CHECK = "torchaudio/_extension/utils.py of torchaudio 2.11.0 and 2.11.1"
 AUDIO_MAJOR = "https://github.com/pytorch/audio/pull/4226"
 VISION_CHECK = "https://github.com/pytorch/vision/pull/7726; torchvision/extension.py"
+VISION_TABLE = "https://github.com/pytorch/vision#installation (table of versions)"
 VISION_CPU = "https://github.com/pytorch/vision/issues/3058"
 VISION_NO_TORCH_CUDA = "https://github.com/pytorch/pytorch/issues/122494"
 AUDIO_NO_TORCH_CUDA = "https://github.com/pytorch/pytorch/issues/111983"
@@ -89,16 +90,18 @@ def _version(companion: Build, torch: Build) -> tuple[Reason, ...]:
         text = f"which torch {this} accepts is not known"
         return (Reason(question, UNKNOWN, text, INFERRED, source),)
     failing = FAILS
-    if wants == "":
-        told = documented(companion)
-        if told is None:
-            return ()
+    told = documented(companion) if says_nothing(companion) else None
+    if wants == "" and told is None:
+        return ()
+    if told is not None:
         wants, source = told
         unlisted = companion.package == "torchcodec" and Version(companion.version) > CODEC_LAST
         evidence = INFERRED if unlisted else PUBLISHED
         said = f"{this} says nothing in its metadata and is built for torch{wants}"
         if companion.package == "torchaudio":
             said = f"{this} says nothing in its metadata and is built for torch 2.11 or newer"
+        elif companion.package == "torchvision":
+            said = f"{this} takes any torch by its metadata, and is built for torch{wants}"
         elif companion.package == "torchao":
             said = f"the kernels of {this} are built for torch{wants}"
             failing = PARTLY
@@ -115,6 +118,22 @@ def _version(companion: Build, torch: Build) -> tuple[Reason, ...]:
     return (Reason(question, failing, f"{said}, which {other} is not", evidence, source),)
 
 
+def says_nothing(companion: Build) -> bool:
+    """True if METADATA name no version of torch; old torchvision asks for a plain ``torch``."""
+    wants = companion.requires_torch
+    return wants == "" or (wants == ">=0" and companion.package == "torchvision")
+
+
+def _vision_torch(number: Version) -> tuple[str, str] | None:
+    """Return what torchvision's own table says: 0.5 goes with torch 1.4, 0.14 with 1.13, 0.15 with
+    2.0, and so on."""
+    if number.major != 0 or number.minor < 5:
+        return None
+    minor = number.minor
+    torch = f"1.{minor - 1}" if minor < 15 else f"2.{minor - 15}"
+    return f"=={torch}.*", VISION_TABLE
+
+
 def documented(companion: Build) -> tuple[str, str] | None:
     """Return (specifier on torch, source) of a companion whose METADATA say nothing of torch.
 
@@ -123,6 +142,8 @@ def documented(companion: Build) -> tuple[str, str] | None:
     number = Version(companion.version)
     if companion.package == "torchaudio":
         return (">=2.11", AUDIO_STABLE) if number >= Version("2.11") else None
+    if companion.package == "torchvision":
+        return _vision_torch(number)
     table, source = {"torchcodec": (_CODEC, CODEC_TABLE), "torchao": (_AO, AO_TABLE)}.get(
         companion.package, ((), "")
     )
@@ -138,7 +159,7 @@ def accepts(companion: Build, torch_version: str) -> bool | None:
     None where neither tells.
     """
     wants = companion.requires_torch
-    if wants == "":
+    if says_nothing(companion):
         told = documented(companion)
         wants = told[0] if told else ""
     if not wants:

@@ -162,17 +162,19 @@ class ProjectFix(ProjectPlans):
             return f"edit the sources of {tool} by hand"
         plan = plans[0]
         pins = " ".join(f"{name}=={version}" for name, version in plan.versions)
+        first = left_out(self.project.requires_python, plan)
         if plan.home == "pypi":
-            return f"by hand: `{tool} add {pins}`"
+            return f"by hand: {first}`{tool} add {pins}`"
         if tool == "poetry":
             source = f"pytorch-{plan.channel}".replace(".", "-")
             return (
-                f"by hand: `poetry source add --priority explicit {source} {plan.index_url}`, "
+                f"by hand: {first}`poetry source add --priority explicit {source} "
+                f"{plan.index_url}`, "
                 f"then `poetry add --source {source} {pins}`"
             )
         return (
-            f"by hand: a [[tool.pdm.source]] of {plan.index_url} that includes these packages, "
-            f"then `pdm add {pins}`"
+            f"by hand: {first}a [[tool.pdm.source]] of {plan.index_url} that includes these "
+            f"packages, then `pdm add {pins}`"
         )
 
     def guessed(self) -> bool:
@@ -334,6 +336,29 @@ class ProjectFix(ProjectPlans):
         if text is not None:
             where = f", by explicit sources of {plan.channel}" if plan.home == "channel" else ""
             yield Draft(text), where
+
+
+def left_out(requires_python: str | None, plan: Plan) -> str:
+    """Return what to do first where a package is not for some Python that a project admits.
+
+    Poetry and PDM lock for all Pythons of a project; torchvision since 0.28 leaves out 3.14.1.
+    """
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        admitted = SpecifierSet(requires_python or "")
+    except InvalidSpecifier:
+        return ""
+    for _, package, build in plan.builds:
+        for one in SpecifierSet(build.requires_python or ""):
+            exact = one.operator == "!=" and not one.version.endswith("*")
+            if exact and admitted.contains(one.version):
+                new = ",".join(filter(None, (requires_python, str(one))))
+                return (
+                    f"first leave Python {one.version} out (requires-python {new}), for which "
+                    f"{package} {build.version} is not made, then "
+                )
+    return ""
 
 
 def asked_places(document: Document) -> set[tuple[str, str]]:

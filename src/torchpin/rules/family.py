@@ -9,6 +9,7 @@ from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import Build
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import MEASURED, PROOF, PUBLISHED
+from torchpin.judge.companions import says_nothing
 from torchpin.judge.model import FAILS, PARTLY, Reason
 from torchpin.rules.context import Context, Judged, JudgedSet, Way, because
 from torchpin.rules.exists import narrow
@@ -121,8 +122,8 @@ class CompanionMismatch(MisfitRule):
 
     Fix: the companion that was made for this torch.
 
-    Evidence: Requires-Dist in the companion's METADATA; for torchcodec and torchao, where that says
-    nothing, the tables of versions that their projects publish.
+    Evidence: Requires-Dist in the companion's METADATA; for torchcodec, torchao and wheels of old
+    torchvision that ask for any torch, the tables of versions that their projects publish.
     """
 
     code = "TP301"
@@ -133,7 +134,7 @@ class CompanionMismatch(MisfitRule):
     def message(self, one: Judged, torch: Judged, bad: list[Reason]) -> str:
         """Name the versions; from which channel they come does not matter here."""
         companion, build = one.build, torch.build
-        if companion is None or build is None or not companion.requires_torch:
+        if companion is None or build is None or says_nothing(companion):
             return bad[0].text
         return f"{requirement_of(companion)}, not {build.version}"
 
@@ -144,7 +145,7 @@ class CompanionMismatch(MisfitRule):
         companion, build = one.build, torch.build
         if companion is None or build is None:
             return super().grounds(context, one, torch, bad)
-        if not companion.requires_torch:
+        if says_nothing(companion):
             grounds = super().grounds(context, one, torch, bad)
             return grounds + partner_of(context, build.version, companion.package)
         grounds = [
