@@ -203,6 +203,15 @@ def docs(session: nox.Session) -> None:
     session.run("mkdocs", "build", "--strict", "--site-dir", session.create_tmp())
 
 
+@nox.session(python=ONCE, default=False)
+def torch(session: nox.Session) -> None:
+    """``torchpin verify`` with a real torch, on whatever GPUs there are: gigabytes."""
+    session.install("-e", ".[test,verify]", "torchvision", "torchaudio", "numpy")
+    python = session.run("python", "-c", "import sys; print(sys.executable)", silent=True)
+    env = {"TORCHPIN_TORCH_PYTHON": str(python).strip()}
+    session.run("pytest", "tests/verify/test_verify_command.py", *session.posargs, env=env)
+
+
 @nox.session(python="3.11" if "3.11" in INTERPRETERS else ONCE, default=False)
 def fuzz(session: nox.Session) -> None:
     """Coverage-guided fuzzing of every reader: ``nox -s fuzz -- 600`` for ten minutes."""

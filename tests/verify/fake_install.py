@@ -36,7 +36,8 @@ def install(folder: Path, plan: dict[str, Any] | None, **companions: str) -> str
         (site / name / "version.py").write_text(f"__version__ = {version!r}\n")
         _info(site, name, version)
     python = folder / "python"
-    words = f"PYTHONPATH={shlex.quote(str(site))} exec {shlex.quote(sys.executable)}"
+    # Without its own site-packages, where a real torch may be.
+    words = f"PYTHONPATH={shlex.quote(str(site))} exec {shlex.quote(sys.executable)} -S"
     python.write_text(f'#!/bin/sh\n{words} "$@"\n')
     python.chmod(0o755)
     return str(python)
