@@ -98,6 +98,8 @@ class Blocks:
             read = document if mine else self.documents.get(one.path)
             if read is None or not line_of(read, one.line, self.locator)[1].strip():
                 continue
+            if one.line == 1 and read.path.endswith(".lock"):
+                continue  # the lock as a whole is meant
             if not mine:
                 others.setdefault((one.path, one.line), one)
             elif not begin <= one.line <= end:

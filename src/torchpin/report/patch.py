@@ -7,9 +7,9 @@ from bisect import bisect_right
 from torchpin.documents.base import Document, Edit, Span, apply_edits
 from torchpin.named import NamedTuple
 from torchpin.report.frame import cut, room
-from torchpin.report.model import Locator
+from torchpin.report.model import Locator, plural
 from torchpin.report.style import Style, clean
-from torchpin.rules.model import Finding
+from torchpin.rules.model import UNSAFE, Finding
 
 MOST = 8
 """Lines that a small diff shows."""
@@ -104,7 +104,8 @@ def patch(finding: Finding, locator: Locator, style: Style, gutter: int) -> list
                 out.append(f"{arrow} {clean(part.document.path)}")
             out += rows
     if hidden:
-        more = f"… {hidden} more line{'' if hidden == 1 else 's'}: `torchpin fix --diff`"
+        option = " --unsafe-fixes" if finding.fix.safety == UNSAFE else ""
+        more = f"… {plural(hidden, 'more line')}: `torchpin fix --diff{option}`"
         out.append(f"{' ' * gutter} {style.paint('dim', more)}")
     return out
 
