@@ -286,6 +286,48 @@ def test_a_uv_project_gets_its_channel_and_its_pythons_in_one_diff(
     assert (code, value["verdict"]["text"]) == (0, "safe now")
 
 
+LOCK = """\
+version = 1
+revision = 3
+requires-python = "==3.12.*"
+
+[[package]]
+name = "app"
+version = "0"
+source = { virtual = "." }
+dependencies = [
+    { name = "torch" },
+]
+
+[package.metadata]
+requires-dist = [{ name = "torch", specifier = ">=2.13" }]
+
+[[package]]
+name = "torch"
+version = "2.14.1"
+source = { registry = "https://pypi.example/simple" }
+wheels = [
+    { url = "https://files.example/torch-2.14.1-cp312-cp312-manylinux_2_28_x86_64.whl", \
+hash = "sha256:23011fe29a99b591eabb3a31a25080c62e2c2f0690a3c798744e5489dae50451", size = 1 },
+]
+"""
+
+
+def test_a_lock_that_does_not_hold_it_yet(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = UV.split("[tool.uv.sources]")[0].replace(">=3.10", "==3.12.*")
+    text = text.replace('["torch==2.14.1", "torchvision==0.29.1"]', '["torch>=2.13"]')
+    fleet = A100.replace('["3.11", "3.12"]', '"3.12"')
+    write(project, fleet, pyproject__toml=text, uv__lock=LOCK)
+    code, said, _ = run(capsys, "--to", "2.15")
+    assert code == 0
+    assert "today: torch 2.14.1" in said
+    assert "the manifest takes torch 2.15.0, the lock does not hold it yet" in said
+    assert "then run `uv lock --upgrade-package torch`" in said
+    assert "torch==2.15.0" not in said
+
+
 def test_the_machines_of_ci_files_count(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / ".github" / "workflows").mkdir(parents=True)
     (project / ".github" / "workflows" / "tests.yml").write_text(

@@ -126,7 +126,7 @@ def _unit(unit: Unit, found: Upgrade, style: Style) -> list[str]:
             f"-> {' or '.join(move.after)}"
         )
     shown = any(one.path == unit.path for one in found.diffs)
-    if not shown and (unit.moves or unit.advice):
+    if not shown and (unit.moves or (unit.advice and not unit.command)):
         for plan in unit.plans:
             lines += _plan(unit, plan, found, style)
     if unit.advice:

@@ -115,7 +115,8 @@ def _unit(unit: Unit, found: Upgrade) -> list[str]:
         lines.append(f"- {shown(unit.advice)}")
     if unit.command:
         lines.append(f"- then run {shown(unit.command)}")
-    if any(one.path == unit.path for one in found.diffs):
+    only_lock = unit.command is not None and not unit.moves
+    if only_lock or any(one.path == unit.path for one in found.diffs):
         return [*lines, ""]
     for plan in unit.plans:
         who = f"For {shown(target_names(plan.targets))}:" if found.declared else ""

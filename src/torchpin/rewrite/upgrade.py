@@ -141,7 +141,10 @@ class ProjectUpgrade(ProjectFix):
         """Return the edits, or advice where none is right; None: the file says it already."""
         outcome = found.outcome
         if self.there(self.before):
-            return None
+            if self.command is None or self.locked():
+                return None
+            text = f"the manifest takes torch {self.version}, the lock does not hold it yet"
+            return Fix(DISPLAY, text, (), self.command)
         if outcome.unserved or found.held or not outcome.plans:
             return None
         plans = (*outcome.plans, *outcome.alternative)
@@ -152,6 +155,11 @@ class ProjectUpgrade(ProjectFix):
             if fix is not None and self.leads_there(draft):
                 return of_script(fix, self.ways[0].install.root)
         return Fix(DISPLAY, self.shown(outcome))
+
+    def locked(self) -> bool:
+        """True if what installs today, the lock, holds the release on every target."""
+        torch = [one for way in self.ways for some in way.sets if (one := some.of("torch"))]
+        return all(one.build is not None and one.build.version == self.version for one in torch)
 
     def pinned(self, outcome: Outcome) -> list[SelectedSet] | None:
         """Return what every target gets once the pins have moved and the indexes have not."""
