@@ -459,8 +459,14 @@ def old_catalog(catalog: Catalog, options: Options, settings: Settings) -> str:
     return sentence(catalog.date, options.today)
 
 
-def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: bool) -> Report:
-    """Run the rules and gather the report."""
+def report_of(
+    stages: Stages,
+    options: Options,
+    notes: tuple[str, ...],
+    fixes: bool,
+    only: frozenset[str] | None = None,
+) -> Report:
+    """Run the rules and gather the report; ``only``: the paths whose findings get fixes."""
     context = stages.context
     settings = context.fleet.settings
     projects = any(way.install.root.kind != REQUIREMENTS for way in context.ways) or any(
@@ -471,7 +477,7 @@ def report_of(stages: Stages, options: Options, notes: tuple[str, ...], fixes: b
     if fixes and any(finding.severity != INFO for finding in findings):
         from torchpin.rewrite.fixes import attach_fixes
 
-        findings = attach_fixes(findings, context, options.policy or settings.policy)
+        findings = attach_fixes(findings, context, options.policy or settings.policy, only)
     told = merge((*stages.failures, *findings))
     told = (*told, *idle_ignores(stages, rules, told, options))
     findings = tuple(one for one in told if not suppressed(one, options, settings))

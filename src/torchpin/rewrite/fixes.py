@@ -41,11 +41,20 @@ INDEX = frozenset(("TP401", "TP407"))
 
 
 def attach_fixes(
-    findings: tuple[Finding, ...], context: Context, policy: str
+    findings: tuple[Finding, ...],
+    context: Context,
+    policy: str,
+    only: frozenset[str] | None = None,
 ) -> tuple[Finding, ...]:
-    """Return the findings with the fix of each, where there is one."""
+    """Return the findings with the fix of each, where there is one; with ``only``, those of these
+    paths get theirs."""
     maker = Maker(findings, context, policy)
-    return tuple(finding._replace(fix=maker.fix(finding)) for finding in findings)
+    return tuple(
+        finding._replace(fix=maker.fix(finding))
+        if only is None or finding.path in only
+        else finding
+        for finding in findings
+    )
 
 
 class Maker:

@@ -16,6 +16,7 @@ from torchpin.named import NamedTuple
 from torchpin.rules.context import Context
 from torchpin.server.buffers import Buffer, overlay_of
 from torchpin.server.units import Unit, files_of, found_files, unit_of
+from torchpin.ways import project_folder
 
 Stamp = tuple[int, int, int]
 """Of a file on disk: when it was written, its size, its number."""
@@ -43,6 +44,8 @@ class Analysis(NamedTuple):
     """What is wrong with the profile."""
     told: tuple[str, ...] = ()
     """What else is to be told, once."""
+    shown: tuple[str, ...] = ()
+    """The files of which findings are shown."""
 
     @property
     def documents(self) -> tuple[Document, ...]:
@@ -166,6 +169,7 @@ def analyse(
 
 def judged(before: Analysis, files: Sequence[str], memory: Memory) -> Analysis:
     """Return the analysis of some files."""
+    before = before._replace(shown=shown_paths(before, files))
     present = tuple(path for path in files if before.buffer(path) or os.path.isfile(path))
     if not present:
         return before
@@ -173,14 +177,34 @@ def judged(before: Analysis, files: Sequence[str], memory: Memory) -> Analysis:
     reader = Reader(overlay_of(before.buffers), memory)
     try:
         stages, notes = engine.look(options, before.fleet, reader)
-        report = engine.report_of(stages, options, notes, fixes=True)
+        paths = (*(one.path for one in stages.documents), *present)
+        shown = shown_paths(before, paths)
+        report = engine.report_of(stages, options, notes, fixes=True, only=frozenset(shown))
     except ConfigError as error:
         return before._replace(options=options, error=before.error or error)
     except TorchpinError as error:
         return before._replace(options=options, told=(*before.told, str(error)))
-    found = before._replace(options=options, context=stages.context, report=report)
+    found = before._replace(options=options, context=stages.context, report=report, shown=shown)
     path = before.fleet.settings.baseline if before.fleet is not None else ""
     return without_known(found, path) if path else found
+
+
+def shown_paths(analysis: Analysis, paths: Iterable[str]) -> tuple[str, ...]:
+    """Return of which files findings are shown: those that are open, and the others of their
+    projects (the lock beside an open ``pyproject.toml``)."""
+    unit = analysis.unit
+    found = {*paths, *((unit.profile,) if unit.profile is not None else ())}
+    real = {path: os.path.realpath(path) for path in found}
+    held = {os.path.realpath(one.path) for one in analysis.buffers}
+    opened = {place for place in real.values() if place in held}
+    near = {project_folder(path) for path in opened}
+    return tuple(
+        sorted(
+            path
+            for path, place in real.items()
+            if place in opened or (not unit.lone and project_folder(place) in near)
+        )
+    )
 
 
 def without_known(analysis: Analysis, path: str) -> Analysis:

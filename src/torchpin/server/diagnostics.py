@@ -23,7 +23,6 @@ from torchpin.rules.model import DISPLAY, ERROR, INFO, WARNING, Finding
 from torchpin.server.analysis import Analysis
 from torchpin.server.positions import Lines, lines_of
 from torchpin.server.uris import uri_of
-from torchpin.ways import project_folder
 
 SOURCE = "torchpin"
 _SEVERITIES = {
@@ -78,35 +77,11 @@ class Places:
         return lines.range(start + blank, end)
 
 
-def shown_paths(analysis: Analysis) -> tuple[str, ...]:
-    """Return the files of which findings are shown: those that are open in the unit, and the others
-    of their projects (the lock beside an open ``pyproject.toml``)."""
-    named = {os.path.realpath(path) for path in analysis.options.files}
-    opened = {
-        os.path.realpath(one.path)
-        for one in analysis.buffers
-        if os.path.realpath(one.path) in named or one.path == analysis.unit.profile
-    }
-    near = {project_folder(path) for path in opened}
-    found = {one.path for one in analysis.documents}
-    found.update(analysis.options.files)
-    if analysis.unit.profile is not None:
-        found.add(analysis.unit.profile)
-    return tuple(
-        sorted(
-            path
-            for path in found
-            if os.path.realpath(path) in opened
-            or (not analysis.unit.lone and project_folder(os.path.realpath(path)) in near)
-        )
-    )
-
-
 def diagnostics(analysis: Analysis, encoding: str) -> dict[str, list[Diagnostic]]:
     """Return the diagnostics of every file that is shown, by path; of one without any an empty
     list."""
     places = Places(analysis, encoding)
-    out: dict[str, list[Diagnostic]] = {path: [] for path in shown_paths(analysis)}
+    out: dict[str, list[Diagnostic]] = {path: [] for path in analysis.shown}
     if analysis.error is not None and analysis.error.path in out:
         out[analysis.error.path].append(of_profile(analysis.error, places))
     for finding in analysis.report.findings if analysis.report is not None else ():
