@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -30,6 +32,8 @@ from torchpin.report.lines import requirement_lines
 from torchpin.resolve.horizon import horizon
 from torchpin.resolve.model import Request
 from torchpin.resolve.space import AT_MOST_PARTLY, Space
+
+tomllib: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 SEEDS = int(os.environ.get("TORCHPIN_MATRIX_SEEDS", "2"))
 """How many times 40 random choices are compared."""
@@ -208,6 +212,34 @@ def test_each_tool_has_its_commands_to_copy(open_page: Open, tool: str, wanted: 
     page.wait_for_function("document.querySelector('#live').textContent === 'Copied.'")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert wanted in copied
+
+
+@pytest.mark.parametrize(
+    "gpu", ["Tesla V100", "MI300X", "GeForce RTX 5090", "Intel Arc A770", "none"]
+)
+def test_the_settings_of_each_tool_are_toml(open_page: Open, gpu: str) -> None:
+    page = open_page("#" + urlencode({"gpu": gpu, "other": "1"}))
+    if gpu.startswith("Intel"):  # nothing is known to run: take a build at hand
+        page.click('[data-build="2.14.1@xpu"]')
+        return
+    for tool in ("uv", "PDM"):
+        page.click(f"#answer-tab-{tool}")
+        for text in page.locator("#answer-panel pre").all_inner_texts():
+            if text.startswith("["):
+                found = tomllib.loads(text)["tool"][tool.lower()]
+                assert found["index" if tool == "uv" else "source"][0]["url"].startswith("https://")
+                if gpu == "MI300X":  # ROCm's torch needs the Triton of its channel
+                    assert "triton-rocm" in str(found)
+
+
+def test_where_one_install_serves_not_all_each_has_its_own(open_page: Open) -> None:
+    page = open_page("#gpu=GeForce+GTX+1080&gpu=B200")
+    assert big(page) == "No published build is known to run."
+    links = page.locator("#answer a")
+    assert links.all_inner_texts() == ["torch 2.14.1+cu126", "torch 2.15.0"]
+    links.first.click()
+    assert big(page) == "torch 2.14.1+cu126 from the cu126 channel"
+    assert page.title().startswith("torch 2.14.1+cu126 on GeForce GTX 1080")
 
 
 def test_a_link_opens_the_page_as_it_was_and_back_goes_back(open_page: Open) -> None:

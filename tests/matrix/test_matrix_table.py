@@ -273,6 +273,7 @@ def test_titles_are_text_in_every_format() -> None:
         (("--gpu", "V1000"), "nearest names"),
         (("--html", "--package", "torchvision"), "does not go with --html"),
         (("--html", "--output-format", "json"), "does not go with --html"),
+        (("--html", "--driver", "550"), "needs --gpu"),
         (("--htm",), "did you mean `--html`?"),
     ],
 )

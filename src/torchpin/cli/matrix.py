@@ -137,7 +137,7 @@ def _page(args: Arguments, catalog: Catalog, profile: Fleet | None) -> None:
     ):
         if given:
             raise UsageError(f"{option} does not go with --html", hint="the page is on torch")
-    fleet = declared_fleet(args) if args.gpu else profile
+    fleet = declared_fleet(args) or profile
     since = "1.0" if args.all and not args.since else _since(args.since)
     with Building(quiet=args.quiet) as bar:
         data = page_data(catalog, fleet, since=since, version=__version__, step=bar.step)

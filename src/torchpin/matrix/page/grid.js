@@ -98,9 +98,9 @@ export function drawGrid(choice, chosen, recommended, select) {
   const first = grid.querySelector('td[aria-selected="true"]') ?? grid.querySelector("td[data-build]") ?? grid.querySelector("td");
   if (first) {
     first.setAttribute("tabindex", "0");
-    const room = grid.parentElement;
+    const room = grid.parentElement; // what is chosen is in sight, also on a phone
     const right = first.offsetLeft + first.offsetWidth;
-    if (right > room.scrollLeft + room.clientWidth) room.scrollLeft = right - room.clientWidth + 48;
+    room.scrollLeft = right > room.clientWidth ? right - room.clientWidth + 48 : 0;
     if (inside) first.focus();
   }
   return { columns, rows };

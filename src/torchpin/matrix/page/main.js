@@ -7,6 +7,8 @@ import { drawGrid, SAYS, SIGN, startGrid } from "./grid.js";
 import { drawAnswer, drawDetails, drawHorizon } from "./panels.js";
 import { fromHash, isDriver, isLibc, START, toHash } from "./state.js";
 
+const PLACEHOLDER = at("gpu").placeholder;
+const TITLE = document.title;
 let state = fromHash(location.hash);
 const SYSTEMS = {
   "linux-x86_64": "Linux, x86-64", "linux-aarch64": "Linux, Arm (aarch64)",
@@ -49,6 +51,7 @@ const matches = (preset) =>
 
 function drawFields() {
   showChips(state.gpus, drop);
+  at("gpu").placeholder = state.gpus.length ? "add another" : PLACEHOLDER;
   at("platform").value = state.platform;
   const python = at("python");
   const value = state.pythons.join(", ");
@@ -86,6 +89,7 @@ function draw() {
   const chosen = state.gpus.length ? best(state) : null;
   const build = byId(state.build) ?? chosen?.build ?? null;
   const say = drawAnswer(state, chosen, setTool);
+  document.title = chosen ? `torch ${chosen.build.version} on ${state.gpus.join(", ")} · torchpin` : TITLE;
   drawHorizon(state);
   drawGrid(state, build, chosen?.build, select);
   drawDetails(state, build, setTool, chosen?.build);

@@ -4,7 +4,7 @@ import { best, buildsOf, horizon, setOf } from "./choose.js";
 import { commandsOf, TOOLS } from "./commands.js";
 import { at, fill, linked, make } from "./dom.js";
 import { SAYS, SIGN, wanted } from "./grid.js";
-import { fromHash } from "./state.js";
+import { fromHash, toHash } from "./state.js";
 import { reasonsOf, verdictOf } from "./verdict.js";
 
 const placeOf = (build) => (build.home === "pypi" ? `PyPI (${build.channel})` : `the ${build.channel} channel`);
@@ -103,7 +103,8 @@ export function drawAnswer(choice, set, setTool) {
     if (split.length) {
       parts.push(make("p", { class: "plain" }, "No single install serves all of them. One by one:"));
       parts.push(make("ul", { class: "far" }, ...split.map(([name, one]) =>
-        make("li", {}, make("p", {}, name), make("p", {}, `torch ${one.build.version} from ${placeOf(one.build)}`)))));
+        make("li", {}, make("p", {}, name), make("p", {},
+          make("a", { href: toHash({ ...choice, gpus: [name], build: "" }) }, `torch ${one.build.version}`), ` from ${placeOf(one.build)}`)))));
     } else {
       parts.push(make("p", { class: "plain" }, `For ${who}${restrictions(choice)}. The grid tells why; \`torchpin recipe\` tells how to build from source.`));
     }

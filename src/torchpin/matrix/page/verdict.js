@@ -50,6 +50,14 @@ function stepAnswer(number, fits) {
 function answersOf(build, choice) {
   const out = [];
   const add = (answer, gpu = null) => out.push({ answer, gpu });
+  const place = choice.driver ? driverPlace(choice.driver) : -1;
+  for (const name of choice.gpus) {
+    if (name === NONE) add(data.answers[build.idle]);
+    const gpu = gpuByName.get(name);
+    if (!gpu) continue;
+    const row = data.rows[build.gpus];
+    add(stepAnswer(row[gpu.kind], place < 0 ? null : (from) => from <= place), gpu);
+  }
   if (choice.libc === "musl") {
     if (build.musl !== null) add(data.answers[build.musl]);
   } else if (choice.libc) {
@@ -58,14 +66,6 @@ function answersOf(build, choice) {
   for (const python of choice.pythons) {
     const at = data.pythons.indexOf(python);
     if (at >= 0) add(data.answers[data.rows[build.pythons][at]]);
-  }
-  const place = choice.driver ? driverPlace(choice.driver) : -1;
-  for (const name of choice.gpus) {
-    if (name === NONE) add(data.answers[build.idle]);
-    const gpu = gpuByName.get(name);
-    if (!gpu) continue;
-    const row = data.rows[build.gpus];
-    add(stepAnswer(row[gpu.kind], place < 0 ? null : (from) => from <= place), gpu);
   }
   return out;
 }
