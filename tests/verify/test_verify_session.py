@@ -340,3 +340,13 @@ def test_no_secret_is_told(run: Run) -> None:
     text = "cannot reach https://user:hunter2@files.example/x"
     ran = run({"import": {"raise": "OSError", "message": text}})
     assert ran.works[0].message == "cannot reach https://****@files.example/x"
+
+
+def test_a_build_that_the_catalog_does_not_know_is_judged_by_what_it_says(run: Run) -> None:
+    """A build of one's own: its CUDA counts, and nothing is known of its kernels."""
+    plan = {"version": "2.14.0a0+nv25.10", "cuda": "13.0"}
+    ran = run(plan, companions={}, facts={"driver": "470.57.02", "glibc": "2.31"})
+    assert ran.host.torch is not None
+    assert (ran.host.torch.channel, ran.host.torch.evidence) == ("cu130", None)
+    assert {work.predicted for work in ran.works if work.gpu == 0} == {"fails"}
+    assert ran.work("sort fp32").agrees is False

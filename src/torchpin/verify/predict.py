@@ -112,28 +112,12 @@ def build_of(
         build = known[0]
     else:
         from torchpin.catalog.refresh.kernels import torch_specifier
+        from torchpin.plugin.choice import unknown_build
 
-        build = Build(
-            package=package.name,
-            version=version,
-            label=label,
-            channel=channel,
-            home=home,
-            platform=platform,
-            pythons=(),
-            pythons_inferred=(),
-            kernels=None,
-            libraries=(),
-            cuda=package.cuda,
-            glibc=None,
-            macos=None,
-            requires_torch=torch_specifier(package.requires) if package.name != "torch" else None,
-            requires_python=None,
-            yanked=False,
-            released=None,
-            evidence=MEASURED,
-            source="the installed files",
-        )
+        where = "the installed files"
+        build = unknown_build(package.name, version, label, platform, home=home, source=where)
+        wants = torch_specifier(package.requires) if package.name != "torch" else None
+        build = build._replace(channel=channel, cuda=package.cuda, requires_torch=wants)
     if held is not None and held.main is not None:
         build = build._replace(kernels=held.main, libraries=held.beside)
     return build._replace(
