@@ -92,6 +92,17 @@ def predict(torch: Build | None, companions: Sequence[Build], group: NodeGroup) 
     )
 
 
+def is_version(text: str) -> bool:
+    """Tell whether a package has a version that can be judged."""
+    from packaging.version import Version
+
+    try:
+        Version(text)
+    except ValueError:  # InvalidVersion, or more digits than Python reads
+        return False
+    return True
+
+
 def build_of(
     package: Package, held: Held | None, catalog: Catalog, platform: str, python: Python
 ) -> Build:

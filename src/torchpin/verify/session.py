@@ -35,7 +35,7 @@ from torchpin.verify.model import (
     TorchBuild,
     Work,
 )
-from torchpin.verify.predict import Prediction, build_of, compared, predict
+from torchpin.verify.predict import Prediction, build_of, compared, is_version, predict
 from torchpin.verify.run import Died, Event, TimedOut, converse
 from torchpin.verify.worker import OPERATIONS
 
@@ -241,6 +241,8 @@ class _Session:
     def _published(self, torch: Package) -> tuple[Kernels, ...]:
         """Return what the catalog knows of the kernels of the installed torch."""
         python = self._python.python
+        if not is_version(torch.version):
+            return ()
         build = build_of(torch, None, self._catalog, self._here.platform, python)
         if build.kernels is None:
             return ()
@@ -260,7 +262,7 @@ class _Session:
         builds = {
             name: build_of(package, self._held.get(name), self._catalog, here.platform, python)
             for name, package in self._packages.items()
-            if name in ("torch", *COMPANIONS)
+            if name in ("torch", *COMPANIONS) and is_version(package.version)
         }
         companions = [builds[name] for name in COMPANIONS if name in builds]
         return predict(builds.get("torch"), companions, here.group(cards, python))
