@@ -26,6 +26,17 @@ jobs:
       - run: pip install torch=={v}
       - run: pip install -r requirements.txt
 """
+CALLED = """\
+on:
+  workflow_call:
+    inputs:
+      torch: {{type: string, default: "{v}"}}
+jobs:
+  a:
+    runs-on: ubuntu-24.04
+    steps:
+      - run: pip install torch==${{{{ inputs.torch }}}}
+"""
 PROJECT = """\
 [project]
 name = "{name}"
@@ -98,7 +109,17 @@ TEXTS: dict[str, tuple[str, ...]] = {
         "#!/bin/sh\npip install -r requirements.txt\n",
         "echo\n",
     ),
-    "repo/.github/workflows/ci.yml": (WORKFLOW,),
+    "repo/.github/workflows/ci.yml": (
+        WORKFLOW,
+        "on: [push]\njobs:\n  a:\n    uses: ./.github/workflows/called.yml\n"
+        "    with: {{torch: '{v}'}}\n",
+    ),
+    "repo/.github/workflows/called.yml": (CALLED,),
+    "repo/Makefile": (
+        "include versions.mk\nall:\n\tpip install torch==$(TORCH)\n",
+        "all:\n\tuv pip install -r requirements.txt torch=={v}\n",
+    ),
+    "repo/versions.mk": ("TORCH := {v}\n",),
     "repo/setup.py": ("from setuptools import setup\nsetup(install_requires=['torch=={v}'])\n",),
     "repo/tool.py": (
         "# /// script\n# dependencies = ['torch=={v}']\n# ///\n",
@@ -141,8 +162,11 @@ ARGUMENTS: tuple[tuple[str, ...], ...] = (
     (".", "--per-file-ignores", "sub/*:TP"),
     (".", "--unsafe-fixes"),
     (".", "--severity", "info"),
+    (".", "--evidence", "measured"),
+    (".", "--jobs", "2"),
+    (".", "--quiet"),
 )
-FORMATS = ("text", "json", "concise", "sarif", "github")
+FORMATS = ("text", "text", "json", "concise", "sarif", "github", "markdown", "gitlab")
 
 
 class Seen(NamedTuple):
