@@ -111,7 +111,10 @@ def cluster(nodes: Mapping[str, str], more: Sequence[str] = ()) -> Iterator[Slur
         running.wait_idle()
         yield running
     finally:
-        for path in sorted(folder.glob("slurm*.pid")) + sorted(folder.glob("munge.pid")):
+        daemons_left = [*sorted(folder.glob("slurm*.pid")), *sorted(folder.glob("munge.pid"))]
+        for path in daemons_left:
+            _end(path)
+        for path in daemons_left:
             _stop(path)
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -171,13 +174,24 @@ def _gres(folder: Path, nodes: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _stop(pid_file: Path) -> None:
-    """End the daemon that wrote its number, and wait for it."""
+def _end(pid_file: Path) -> int | None:
+    """Tell the daemon that wrote its number to end; return the number, None if it has ended."""
     try:
         number = int(pid_file.read_text())
         os.kill(number, signal.SIGTERM)
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return number
+
+
+def _stop(pid_file: Path) -> None:
+    """End the daemon that wrote its number, and wait for it."""
+    number = _end(pid_file)
+    if number is None:
+        return
+    try:
         for _ in range(100):
             os.kill(number, 0)
             time.sleep(0.1)
-    except (FileNotFoundError, ProcessLookupError):  # it has ended
+    except ProcessLookupError:
         return

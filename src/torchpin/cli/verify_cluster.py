@@ -78,18 +78,33 @@ def add_options(parser: Parser, topic: str = "") -> None:
         metavar="FILE",
         help="nodes that should answer: `kubectl get nodes -o json`, or names",
     )
+    many.add_argument(
+        "--pods",
+        metavar="FILE",
+        help="`kubectl get pods -o json`: why pods printed nothing",
+    )
     _add_slurm(_Topic(parser, "--slurm", shown=topic == "slurm"))
     _add_kubernetes(_Topic(parser, "--kubernetes", shown=topic == "kubernetes"))
 
 
 def hide_unused(parser: Parser, topic: str) -> None:
     """Leave out of the help of a topic what does not go with it."""
-    unused = ("slurm", "answers", "gpu", "group", "config", "isolated", "catalog", "output_format")
+    unused = (
+        "slurm",
+        "answers",
+        "pods",
+        "gpu",
+        "group",
+        "config",
+        "isolated",
+        "catalog",
+        "output_format",
+    )
     for action in parser._actions if topic == "kubernetes" else ():
         if action.dest in (*unused, "no_color"):
             action.help = SUPPRESS
     for action in parser._actions if topic == "slurm" else ():
-        if action.dest in ("kubernetes", "answers", "nodes"):
+        if action.dest in ("kubernetes", "answers", "nodes", "pods"):
             action.help = SUPPRESS
 
 
@@ -233,6 +248,8 @@ def _check(args: Arguments, behind: list[str]) -> None:
         raise UsageError(
             "--nodes goes with --kubernetes and --from", hint="for Slurm: -- -w 'n[01-16]'"
         )
+    if args.pods and not args.answers:
+        raise UsageError("--pods goes with --from")
     if args.gpu and not args.slurm:
         raise UsageError("--gpu is for this machine and --slurm")
     if args.at_once < 1:
@@ -304,10 +321,10 @@ def _why(args: Arguments, event: object, words: str) -> str:
     if isinstance(event, jobs.Late):
         limit = args.node_timeout if event.begun else args.wait
         end = "it was not done" if event.begun else "it did not begin"
-        told = slurm.waiting(event.errors)
+        told = slurm.waiting(event.name, event.errors)
         return f"{end} in {limit:g} s and was ended" + (f": {told}" if told else "")
     assert isinstance(event, jobs.Ended)
-    return slurm.reason(event.code, event.errors, words)
+    return slurm.reason(event.name, event.code, event.errors, words)
 
 
 def _remote(args: Arguments) -> list[str]:
@@ -355,6 +372,11 @@ def _gather(args: Arguments) -> int:
     for path in args.answers:
         for line in _lines(path):
             _pass_on(args, collector, line, path)
+    if args.pods:
+        from torchpin.verify.cluster.pods import read_pods
+
+        for pod in read_pods(_whole(args.pods), args.pods):
+            collector.place(pod.name, pod.node, pod.reason)
     if not collector.answers() and not expected:
         names = ", ".join("standard input" if path == "-" else path for path in args.answers)
         raise UsageError(

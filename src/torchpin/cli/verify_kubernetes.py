@@ -93,6 +93,7 @@ def _comments(asked: Asked, file: str, nodes: str | None) -> list[str]:
         f"  kubectl create -f {name}",
         *listed,
         f"  kubectl logs{space} --prefix --tail=-1 -l {label} > verify.log",
-        f"  torchpin verify --from verify.log --nodes {expected}",
+        f"  kubectl get pods{space} -o json -l {label} > pods.json",
+        f"  torchpin verify --from verify.log --pods pods.json --nodes {expected}",
         f"  kubectl delete -f {name}",
     ]

@@ -292,6 +292,60 @@ def test_expected_nodes_that_are_silent_are_named(
     assert "no line of it was found" in told
 
 
+def test_pods_say_why_they_printed_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def pod(name: str, node: str | None, **status: Any) -> dict[str, Any]:
+        field = {"key": "metadata.name", "operator": "In", "values": ["n4"]}
+        terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+        meant = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+        spec: dict[str, Any] = {"nodeName": node} if node else {}
+        if node is None:
+            spec["affinity"] = {"nodeAffinity": meant}
+        return {"kind": "Pod", "metadata": {"name": name}, "spec": spec, "status": status}
+
+    def container(**state: Any) -> list[dict[str, Any]]:
+        return [{"name": "verify", "state": state}]
+
+    pull = {"reason": "ImagePullBackOff", "message": "cannot pull https://u:hunter2@r.example/x"}
+    short = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    short["message"] = "0/5 nodes are available: 5 Insufficient nvidia.com/gpu."
+    killed = {"exitCode": 137, "reason": "OOMKilled"}
+    pods = [
+        pod("p1", "n1", phase="Succeeded"),
+        pod("p2", "n2", phase="Pending", containerStatuses=container(waiting=pull)),
+        pod("p3", "n3", phase="Failed", containerStatuses=container(terminated=killed)),
+        pod("p4", None, phase="Pending", conditions=[short]),
+        pod("p5", "", phase="Pending", conditions=[short]),
+        pod("p6", "n6", phase="Running", containerStatuses=container(running={})),
+    ]
+    (tmp_path / "pods").write_text(json.dumps({"kind": "List", "items": pods}))
+    lines = [*(f"[pod/p1/verify] {line}" for line in answer("n1"))]
+    lines += [f"[pod/p3/verify] {line}" for line in answer("n3", work("n3"))[:-1]]
+    lines += ["[pod/p6/verify] Killed by a wrapper"]
+    (tmp_path / "log").write_text("\n".join(lines))
+    words = [f"--from={tmp_path}/log", f"--pods={tmp_path}/pods", "--isolated"]
+    assert main(["verify", *words, "--output-format=json"]) == FINDINGS
+    out = capsys.readouterr().out
+    assert "hunter2" not in out
+    told = {node["node"]: (node["status"], node["reason"]) for node in json.loads(out)["nodes"]}
+    unschedulable = f"its pod is Pending: Unschedulable: {short['message']}"
+    assert told == {
+        "n1": ("ok", None),
+        "n2": (
+            "no-answer",
+            "its pod is Pending: ImagePullBackOff: cannot pull https://****@r.example/x",
+        ),
+        "n3": ("cut-short", "its pod is Failed: OOMKilled: exit code 137"),
+        "n4": ("no-answer", unschedulable),
+        "n6": ("no-answer", "its pod is Running; the last that it printed: Killed by a wrapper"),
+        "pod p5": ("no-answer", unschedulable),
+    }
+    (tmp_path / "pods").write_text('{"kind": "List", "items": []}')
+    with pytest.raises(UsageError, match="holds no pod"):
+        main(["verify", *words])
+
+
 def test_a_profile_here_is_compared_with_nodes_that_saw_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

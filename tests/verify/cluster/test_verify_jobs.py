@@ -82,8 +82,8 @@ def test_what_slurm_says_is_kept_beside_a_flood_of_others() -> None:
     )
     end = run({"a": program})[-1]
     assert isinstance(end, jobs.Ended)
-    told = reason(end.code, end.errors, "")
-    assert told == "srun: error: n1: task 0: Killed; the last that it printed: flood 9999"
+    told = reason("n1", end.code, end.errors, "")
+    assert told == "srun: error: task 0: Killed; the last that it printed: flood 9999"
 
 
 def test_no_more_than_asked_run_at_a_time() -> None:
@@ -137,19 +137,32 @@ def test_jobs_are_ended_when_nobody_reads_any_more() -> None:
         (
             ["srun: Job step aborted: Waiting up to 32 seconds", "srun: error: n1: task 0: Killed"],
             "",
-            "srun: error: n1: task 0: Killed",
+            "srun: error: task 0: Killed",
         ),
         (
-            ["slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED DUE TO TIME LIMIT ***"],
+            [
+                "slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-11-30T20:24:28 "
+                "DUE TO TIME LIMIT ***"
+            ],
             "",
-            "slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED DUE TO TIME LIMIT ***",
+            "slurmstepd: error: *** STEP CANCELLED DUE TO TIME LIMIT ***",
         ),
         (
             ["slurmstepd-n1: error: Detected 1 oom_kill event in StepId=1.0."],
             "",
-            "slurmstepd-n1: error: Detected 1 oom_kill event in StepId=1.0.",
+            "slurmstepd: error: Detected 1 oom_kill event.",
+        ),
+        (
+            [
+                "srun: error: Task launch for StepId=6.0 failed on node n1: Communication failure",
+                "srun: error: Application launch failed: Communication failure",
+            ],
+            "",
+            "srun: error: Task launch failed: Communication failure",
         ),
     ],
 )
-def test_reasons_are_in_the_words_of_slurm(errors: list[str], words: str, told: str) -> None:
-    assert reason(7, errors, words) == told
+def test_reasons_are_in_the_words_of_slurm_and_alike_for_all_nodes(
+    errors: list[str], words: str, told: str
+) -> None:
+    assert reason("n1", 7, errors, words) == told

@@ -50,12 +50,13 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 """Of every file: the same torchpin makes the same bytes."""
 
 PROGRAM = """\
-import os, signal, sys, tempfile, zipfile
+import atexit, os, shutil, signal, sys, tempfile, zipfile
 signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
 bundle, then, options = sys.argv[1], sys.argv[2], sys.argv[3:]
 if bundle != "-":
     sys.dont_write_bytecode = True
     folder = tempfile.mkdtemp(prefix="torchpin-")
+    atexit.register(shutil.rmtree, folder, True)
     zipfile.ZipFile(bundle).extractall(folder)
     sys.path.insert(0, folder)
 from torchpin.cli.main import guarded

@@ -87,6 +87,22 @@ class Collector:
             self._of(self._last[source]).damaged = problem
         return tuple(found)
 
+    def place(self, pod: str, node: str, reason: str) -> None:
+        """Say on which node a pod is, and why it has not printed all.
+
+        Args:
+            pod: its name.
+            node: ``""``: it is on none.
+            reason: counts if the node has not answered to the end.
+        """
+        source = f"pod {pod}"
+        node = node or source
+        last = "" if source in self._last else self.last_words(source)
+        if node != source:
+            self._last.setdefault(source, node)
+        if not self.ended(node):
+            self.lost(node, f"{reason}; the last that it printed: {last}" if last else reason)
+
     def lost(self, node: str, reason: str) -> None:
         """Say why a node gave no answer; what it has answered stays."""
         self._of(node).reason = clean(reason)
@@ -119,7 +135,7 @@ class Collector:
             if not known:
                 node.reason = one.reason or "no line of it was found"
         for source in self._foreign:
-            if source.startswith("pod ") and source not in self._last:
+            if source.startswith("pod ") and source not in {*self._last, *self._nodes}:
                 self.lost(source, f"it printed no result; its last line: {self.last_words(source)}")
         return tuple(
             self._nodes[name].answer(name) for name in sorted(self._nodes, key=natural_order)

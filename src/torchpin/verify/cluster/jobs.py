@@ -17,6 +17,7 @@ from torchpin.verify.cluster.collect import LONGEST
 _TICK = 0.2
 _GRACE = 60.0
 """Seconds that ``srun`` gets to end its task: Slurm itself waits for half a minute."""
+_AGAIN = 2.0
 _KEPT, _WIDE = 40, 500
 
 
@@ -55,7 +56,7 @@ class _Job:
         self.begun = False
         self.late: tuple[str, ...] | None = None
         """What it had said when it was late."""
-        self.ended_at = 0.0
+        self.asked_first = self.asked_last = 0.0
         self.errors: deque[str] = deque(maxlen=_KEPT)
         self.by_slurm: deque[str] = deque(maxlen=_KEPT)
         self.child = subprocess.Popen(
@@ -91,13 +92,17 @@ class _Job:
         return (*self.by_slurm, *self.errors)
 
     def end(self) -> None:
-        """Ask the job to end; kill it if it was asked long ago."""
+        """Ask the job to end, again every other second; kill it if it was asked long ago.
+
+        While it waits for its nodes, ``srun`` may miss a signal.
+        """
         now = time.monotonic()
-        if not self.ended_at:
-            self.ended_at = now
-            self.child.terminate()
-        elif now - self.ended_at > _GRACE:
+        self.asked_first = self.asked_first or now
+        if now - self.asked_first > _GRACE:
             self.child.kill()
+        elif now - self.asked_last > _AGAIN:
+            self.asked_last = now
+            self.child.terminate()
 
 
 def lines(stream: IO[bytes]) -> Iterator[str]:
@@ -180,12 +185,9 @@ def _waiting(events: queue.Queue[Line | _Job]) -> Iterator[Line | _Job]:
 def _end_all(jobs: Iterable[_Job], events: queue.Queue[Line | _Job]) -> None:
     """End what still runs, so that no job stays in the queue of Slurm."""
     left = list(jobs)
-    for job in left:
-        job.end()
-    until = time.monotonic() + _GRACE
-    while any(job.child.poll() is None for job in left) and time.monotonic() < until:
+    while any(job.child.poll() is None for job in left):
+        for job in left:
+            if job.child.poll() is None:
+                job.end()
         for _ in _waiting(events):  # the threads that read must not wait for us
             pass
-    for job in left:
-        if job.child.poll() is None:
-            job.child.kill()

@@ -108,10 +108,11 @@ def command(
     return ["srun", *name, *gpus, *options.rest, *only, *words]
 
 
-def reason(code: int, errors: Sequence[str], words: str) -> str:
+def reason(node: str, code: int, errors: Sequence[str], words: str) -> str:
     """Return why a node's answer is missing or cut short.
 
     Args:
+        node: its name; it and numbers of jobs are left out, so that like reasons are alike.
         code: exit code of its ``srun``.
         errors: the last lines on its standard error.
         words: the last line on its standard output that is no result.
@@ -119,16 +120,26 @@ def reason(code: int, errors: Sequence[str], words: str) -> str:
     told = [line for line in errors if _BY_SLURM.match(line) and not _NOISE.match(line)]
     chosen = [line for line in told if "error" in line or "failure" in line] or told
     others = [line for line in errors if not _BY_SLURM.match(line)]
-    parts = list(dict.fromkeys(chosen))[:3]
+    parts = list(dict.fromkeys(_alike(line, node) for line in chosen))[:3]
     last = others[-1] if others else words
     if last:
         parts.append(f"the last that it printed: {last}" if parts else last)
     return "; ".join(parts) or f"srun ended with exit code {code} and said nothing"
 
 
-def waiting(errors: Sequence[str]) -> str:
-    """Return what ``srun`` said last while it waited, or ``""``."""
-    told = [line for line in errors if line.startswith("srun: ")]
+def _alike(line: str, node: str) -> str:
+    """Return a line of Slurm without what differs between nodes with one trouble."""
+    name = re.escape(node)
+    line = re.sub(rf"^(slurm\w+)-{name}: ", r"\1: ", line)
+    line = re.sub(rf"^(srun: error: ){name}: ", r"\1", line)
+    line = re.sub(rf" on node {name}\b| ON {name}\b| AT \d{{4}}-[\dT:-]+", "", line)
+    line = re.sub(r"(?: for| in)? StepId=\d+(?:\.\w+)?", "", line)
+    return re.sub(r"\b(job|STEP|JOB|JobId=) ?[\d.]+\b", r"\1", line)
+
+
+def waiting(node: str, errors: Sequence[str]) -> str:
+    """Return what the ``srun`` of a node said last while it waited, or ``""``."""
+    told = [_alike(line, node) for line in errors if line.startswith("srun: ")]
     if told and "has been allocated" in told[-1]:
         return ""
     return "; ".join(told[-2:])
