@@ -33,7 +33,7 @@ def render(view: CheckView) -> str:
             {
                 "description": _description(finding),
                 "check_name": finding.code,
-                "fingerprint": _fingerprint(finding, seen),
+                "fingerprint": fingerprint(finding, seen),
                 "severity": SEVERITY[finding.severity],
                 "location": {
                     "path": path_of(finding.path),
@@ -63,7 +63,9 @@ def _description(finding: Finding) -> str:
     return " · ".join(text).encode("utf-8", "replace").decode()
 
 
-def _fingerprint(finding: Finding, seen: dict[str, int]) -> str:
+def fingerprint(finding: Finding, seen: dict[str, int]) -> str:
+    """Return what a service knows a finding again by; ``seen`` counts those of one run that are
+    alike."""
     from hashlib import sha256
 
     parts = (

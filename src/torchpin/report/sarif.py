@@ -5,13 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from torchpin.report.gitlab import fingerprint
 from torchpin.report.model import CheckView, Locator, fix_text, has_edits, in_matrix
+from torchpin.report.pages import pages
 from torchpin.report.rule_docs import RuleText
 from torchpin.report.style import redact
-from torchpin.rules.model import Finding
+from torchpin.rules.model import Finding, Fix
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVEL = {"error": "error", "warning": "warning", "info": "note"}
+_PROBLEM = {"error": "error", "warning": "warning", "info": "recommendation"}
+"""``problem.severity`` as code scanning orders rules by it."""
+_TAGS = {
+    "TP0": "files",
+    "TP1": "availability",
+    "TP2": "hardware",
+    "TP3": "compatibility",
+    "TP4": "indexes",
+    "TP5": "drift",
+    "TP6": "horizon",
+    "TP7": "images",
+    "TP8": "conda",
+    "TP9": "source",
+}
+"""What the rules of a family are about."""
 
 
 def render(view: CheckView, rules: Iterable[RuleText], version: str) -> str:
@@ -29,6 +46,7 @@ def render(view: CheckView, rules: Iterable[RuleText], version: str) -> str:
     ]
     number = {rule.code: index for index, rule in enumerate(fired)}
     locator = Locator()
+    seen: dict[str, int] = {}
     log = {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -49,7 +67,11 @@ def render(view: CheckView, rules: Iterable[RuleText], version: str) -> str:
                     "catalogDigest": view.catalog_digest,
                 },
                 "results": [
-                    _result(finding, number[finding.code], locator) for finding in view.findings
+                    {
+                        **_result(finding, number[finding.code], locator),
+                        "partialFingerprints": {"torchpin/v1": fingerprint(finding, seen)},
+                    }
+                    for finding in view.findings
                 ],
             }
         ],
@@ -64,6 +86,11 @@ def _rule(rule: RuleText) -> dict[str, Any]:
         "shortDescription": {"text": rule.summary},
         "defaultConfiguration": {"level": _LEVEL[rule.severity]},
     }
+    tags = ["pytorch", *(tag for prefix, tag in _TAGS.items() if rule.code.startswith(prefix))]
+    out["properties"] = {"tags": tags, "problem.severity": _PROBLEM[rule.severity]}
+    url = pages()
+    if url:
+        out["helpUri"] = f"{url}{rule.code}/"
     if rule.body:
         out["fullDescription"] = {"text": rule.summary}
         out["help"] = {"text": rule.body, "markdown": rule.body}
@@ -92,7 +119,7 @@ def _result(finding: Finding, index: int, locator: Locator) -> dict[str, Any]:
             }
             for number, related in enumerate(finding.related)
         ]
-    if has_edits(finding, unsafe=True) and finding.fix is not None:
+    if has_edits(finding, unsafe=True) and finding.fix is not None and not _hidden(finding.fix):
         out["fixes"] = [
             {
                 "description": {"text": f"{finding.fix.safety}: {redact(finding.fix.message)}"},
@@ -104,7 +131,7 @@ def _result(finding: Finding, index: int, locator: Locator) -> dict[str, Any]:
                                 "deletedRegion": _region(
                                     *locator.place(group.document, *edit.span)
                                 ),
-                                "insertedContent": {"text": redact(edit.text)},
+                                "insertedContent": {"text": edit.text},
                             }
                             for edit in group.edits
                         ],
@@ -125,6 +152,11 @@ def _result(finding: Finding, index: int, locator: Locator) -> dict[str, Any]:
     if properties:
         out["properties"] = properties
     return out
+
+
+def _hidden(fix: Fix) -> bool:
+    """Tell whether a fix writes credentials, which a log must not hold."""
+    return any(redact(edit.text) != edit.text for group in fix.edits for edit in group.edits)
 
 
 def _location(path: str, region: dict[str, int]) -> dict[str, Any]:
