@@ -75,7 +75,7 @@ class Advice:
         self.breaks = Breaks(stages, options, goal.version, self.space, reader)
         settings = self.context.fleet.settings
         self.policy = options.policy or settings.policy
-        self.ways = tuple(way for way in self.context.ways if way.has_family)
+        self.ways = tuple(way for way in self.context.ways if way.has_family or repeats(way))
 
     def answer(self, notes: Sequence[str]) -> Upgrade:
         """Return the whole answer."""
@@ -147,6 +147,13 @@ class Advice:
             if found.outcome.plans or found.outcome.unserved:
                 return Piece(ways, targets, found, maker.written(found))
         found = moved(first, self.context, self.version, self.policy)
+        if not first.has_family:
+            return Piece(
+                ways,
+                targets,
+                found,
+                Fix(DISPLAY, "an earlier command installs its torch: pin the same here"),
+            )
         if first.install.lock is not None:
             return Piece(ways, targets, found, Fix(DISPLAY, "make the lock anew by its own tool"))
         return Piece(ways, targets, found, way_fix(first, self.context, found))
@@ -335,3 +342,9 @@ def verdict_of(found: Upgrade) -> str:
     if not found.declared:
         return model.NOT_KNOWN
     return model.LIMITED if found.limited else model.SAFE
+
+
+def repeats(way: Way) -> bool:
+    """True if a command asks for a torch that an earlier one has installed already: its pin has to
+    move all the same."""
+    return bool(way.before) and any(one.name in FAMILY for one in way.install.root.declarations)

@@ -58,15 +58,15 @@ class Piece(NamedTuple):
 
     @property
     def placed(self) -> tuple[Placed, ...]:
-        """Every declaration of it, once."""
-        return tuple(
-            dict.fromkeys(
-                one
-                for way in self.ways
-                for one in (*way.install.requirements, *way.install.constraints)
-                if one.declaration.valid
-            )
-        )
+        """Every declaration of it, once; those too that an earlier command has met already."""
+        found: dict[Placed, None] = {}
+        for way in self.ways:
+            install = way.install
+            found.update(dict.fromkeys((*install.requirements, *install.constraints)))
+            if way.before:
+                root = install.root
+                found.update((Placed(root, one), None) for one in root.declarations)
+        return tuple(one for one in found if one.declaration.valid)
 
 
 class Breaks:

@@ -342,6 +342,21 @@ def test_the_machines_of_ci_files_count(project: Path, capsys: pytest.CaptureFix
     assert value["breaks"][0]["python"] == ["3.10"]
 
 
+def test_a_pin_that_an_earlier_command_has_met_moves_too(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (
+        "FROM python:3.12-slim\nRUN pip install torch==2.14.0\nRUN pip install torch==2.14.0 pip\n"
+    )
+    write(project, A100, Dockerfile=text)
+    code, value = told(capsys, "--to", "2.15")
+    assert code == 0
+    pins = [(pin["line"], pin["to"]) for one in value["files"] for pin in one["pins"]]
+    assert pins == [(2, ["2.15.0"]), (3, ["2.15.0"])]
+    assert "an earlier command installs its torch" in value["files"][1]["advice"]
+    assert value["diffs"][0]["diff"].count("\n+") == 2  # the name of the file, and the first line
+
+
 def test_without_a_fleet_it_says_what_can_be_said(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
