@@ -91,17 +91,17 @@ def test_which_terminals_make_links(environ: dict[str, str], terminal: bool, lin
 
 
 @pytest.mark.parametrize(
-    ("environ", "is_file", "color"),
+    ("environ", "is_log", "color"),
     [
-        ({}, False, False),
-        ({"CI": "true"}, False, False),
-        ({"GITHUB_ACTIONS": "true"}, False, True),
-        ({"GITHUB_ACTIONS": "true"}, True, False),
-        ({"GITLAB_CI": "true", "NO_COLOR": "1"}, False, False),
+        ({}, True, False),
+        ({"CI": "true"}, True, False),
+        ({"GITHUB_ACTIONS": "true"}, True, True),
+        ({"GITHUB_ACTIONS": "true"}, False, False),
+        ({"GITLAB_CI": "true", "NO_COLOR": "1"}, True, False),
     ],
 )
-def test_logs_of_ci_are_in_colours(environ: dict[str, str], is_file: bool, color: bool) -> None:
-    found = wants_color(no_color=False, environ=environ, is_terminal=False, is_file=is_file)
+def test_logs_of_ci_are_in_colours(environ: dict[str, str], is_log: bool, color: bool) -> None:
+    found = wants_color(no_color=False, environ=environ, is_terminal=False, is_log=is_log)
     assert found is color
 
 
@@ -111,6 +111,11 @@ def test_a_ci_log_has_colours_and_a_file_has_none(tmp_path: Path) -> None:
     environ = {**os.environ, "GITHUB_ACTIONS": "true"}
     log = subprocess.run(command, cwd=tmp_path, capture_output=True, env=environ, check=False)
     assert b"\x1b[1;33mwarning[TP106]" in log.stdout
+    for words in (["--diff", "--unsafe-fixes"], ["--output-format", "concise"], ["--statistics"]):
+        piped = subprocess.run(
+            [*command, *words], cwd=tmp_path, capture_output=True, env=environ, check=False
+        )
+        assert piped.stdout and b"\x1b" not in piped.stdout, "another program may read it"
     with (tmp_path / "out.txt").open("wb") as file:
         subprocess.run(command, cwd=tmp_path, stdout=file, env=environ, check=False)
     assert b"\x1b" not in (tmp_path / "out.txt").read_bytes()

@@ -145,7 +145,7 @@ def rendered(view: CheckView, args: Arguments) -> str:
         from torchpin.rules.registry import all_rules
 
         return sarif.render(view, describe_all(all_rules()), __version__)
-    paint = style(no_color=args.no_color)
+    paint = style(no_color=args.no_color, log=kind in PROSE)
     if kind in ("concise", "grouped"):
         from importlib import import_module
 

@@ -180,7 +180,7 @@ def _report(result: FixResult, args: Arguments) -> None:
         out("Nothing to change.\n")
         return
     names = ", ".join(clean(document.path) for document, _ in result.changes)
-    paint = style(no_color=args.no_color)
+    paint = style(no_color=args.no_color, log=args.output_format in PROSE)
     mended, waiting, others = mended_by(result, unsafe=args.unsafe_fixes)
     if mended:
         files = plural(len(result.changes), "file")

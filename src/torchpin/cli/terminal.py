@@ -21,12 +21,12 @@ _LINKING_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio"
 
 
 def wants_color(
-    *, no_color: bool, environ: Mapping[str, str], is_terminal: bool, is_file: bool = False
+    *, no_color: bool, environ: Mapping[str, str], is_terminal: bool, is_log: bool = False
 ) -> bool:
     """Tell whether to paint: ``--no-color``, NO_COLOR, FORCE_COLOR, then where the output goes.
 
     A variable counts if it is set and not empty (no-color.org, force-color.org). The log of a CI
-    job is painted where its service shows colours, but not what goes to a file there.
+    job is painted where its service shows colours, but nothing that another program may read.
     """
     if no_color or environ.get("NO_COLOR"):
         return False
@@ -34,7 +34,7 @@ def wants_color(
         return True
     if is_terminal:
         return environ.get("TERM") != "dumb"
-    return not is_file and any(environ.get(name) for name in _COLOR_LOGS)
+    return is_log and any(environ.get(name) for name in _COLOR_LOGS)
 
 
 def wants_links(environ: Mapping[str, str], *, is_terminal: bool) -> bool:
@@ -55,14 +55,19 @@ def wants_links(environ: Mapping[str, str], *, is_terminal: bool) -> bool:
     return environ.get("TERM", "").startswith(("xterm-kitty", "alacritty", "foot", "contour"))
 
 
-def style(*, no_color: bool) -> Style:
-    """Return the style for standard output."""
+def style(*, no_color: bool, log: bool = False) -> Style:
+    """Return the style for standard output.
+
+    Args:
+        no_color: ``--no-color`` was given.
+        log: it is a report for people: what a CI job prints of it goes to its log.
+    """
     terminal = sys.stdout.isatty()
     painted = wants_color(
         no_color=no_color,
         environ=os.environ,
         is_terminal=terminal,
-        is_file=not terminal and _is_file(sys.stdout),
+        is_log=log and not terminal and not _is_file(sys.stdout),
     )
     linked = painted and wants_links(os.environ, is_terminal=terminal)
     return Style(painted, columns(sys.stdout), linked)
