@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpin.catalog.store import load_catalog
+from torchpin.errors import UsageError
 from torchpin.fleet.gpus import find_gpu
 from torchpin.fleet.model import Python
 from torchpin.verify.held import read_held
-from torchpin.verify.installed import Package, read_installed
+from torchpin.verify.installed import Package, ask, read_installed
 from torchpin.verify.machine import Card, Here
 from torchpin.verify.model import HostGpu
 from torchpin.verify.predict import build_of, is_version, predict
@@ -59,6 +62,17 @@ def test_what_a_torch_is_built_for(
     package = only(read_installed([str(tmp_path)], NAMES))
     assert package.full_version == full
     assert package.channel == ("cu132" if channel == 1 else channel)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links")
+def test_the_folder_of_an_environment_stands_for_its_python(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    found = ask(str(tmp_path), os.environ)
+    assert found.executable == str(tmp_path / "bin" / "python")
+    assert found.version == ".".join(map(str, sys.version_info[:3]))
+    with pytest.raises(UsageError, match="No such file"):
+        ask(str(tmp_path / "bin"), os.environ)
 
 
 def test_the_first_folder_counts(tmp_path: Path) -> None:

@@ -69,9 +69,16 @@ class Package(NamedTuple):
 def ask(python: str, environ: Mapping[str, str]) -> Interpreter:
     """Return what an interpreter tells of itself.
 
+    Args:
+        python: its path, or the folder of a virtual environment.
+        environ: its environment.
+
     Raises:
         UsageError: it does not start, or is no CPython that the worker runs in.
     """
+    if os.path.isdir(python):
+        place = ("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")
+        python = os.path.join(python, *place)
     told: dict[str, Any] | None = None
     problem = "it tells nothing of itself"
     try:
