@@ -59,8 +59,21 @@ def test_a_wrong_value_writes_nothing(tmp_path: Path, arguments: list[str]) -> N
 def test_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "torchpin.toml").write_text("# mine\n")
     assert guarded(["init", str(tmp_path), "--gpu", "V100"]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "there already" in capsys.readouterr().err
     assert (tmp_path / "torchpin.toml").read_text() == "# mine\n"
+
+
+def test_a_table_in_the_project_file_is_a_profile(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = tmp_path / "pyproject.toml"
+    project.write_text('[tool.torchpin.fleet.main]\ngpus = ["V100"]\n')
+    assert guarded(["init", str(tmp_path), "--gpu", "V100"]) == 2
+    assert "pyproject.toml: a profile is there already" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["pyproject.toml"]
+    below = tmp_path / "below"
+    below.mkdir()
+    assert guarded(["init", str(below), "--gpu", "V100"]) == 0
 
 
 CONFIG = """\

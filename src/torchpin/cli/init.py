@@ -61,14 +61,12 @@ def main(argv: list[str]) -> int:
     if not os.path.isdir(folder):
         raise UsageError("there is no such folder", path=folder)
     path = os.path.normpath(os.path.join(folder, PROFILE))
-    if os.path.exists(path):
+    there = profile_in(folder)
+    if there:
         if not args.pre_commit:
-            raise UsageError(
-                "is there already",
-                path=path,
-                hint="edit it; `torchpin fleet show`; --pre-commit adds the hook alone",
-            )
-        out(f"{clean(path)} is there already and stays as it is.\n")
+            hint = "edit it; `torchpin fleet show`; --pre-commit adds the hook alone"
+            raise UsageError("a profile is there already", path=there, hint=hint)
+        out(f"{clean(there)} is there already and stays as it is.\n")
         pre_commit(folder)
         return 0
     answers = answers_of(args, folder)
@@ -95,6 +93,21 @@ def main(argv: list[str]) -> int:
         pre_commit(folder)
     out("Next: torchpin check" + ("" if folder == "." else f" {clean(folder)}") + "\n")
     return 0
+
+
+def profile_in(folder: str) -> str:
+    """Return the profile of a folder itself: ``torchpin.toml``, or a ``pyproject.toml`` with its
+    table; ``""`` if there is none.
+
+    Raises:
+        ConfigError: a candidate cannot be read.
+    """
+    from torchpin.fleet.profile import find_profile
+
+    found = find_profile(folder)
+    if found is None or os.path.dirname(found) != os.path.abspath(folder):
+        return ""
+    return os.path.normpath(os.path.join(folder, os.path.basename(found)))
 
 
 def answers_of(args: Arguments, folder: str) -> Answers:

@@ -191,4 +191,5 @@ def _complete_names() -> None:
 
     readline.set_completer_delims(",")
     readline.set_completer(complete)
-    readline.parse_and_bind("tab: complete")
+    libedit = "libedit" in (readline.__doc__ or "")  # macOS
+    readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
