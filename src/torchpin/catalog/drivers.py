@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from torchpin.errors import CatalogError
@@ -41,6 +42,7 @@ class Jetpack(NamedTuple):
     source: str
 
 
+@lru_cache(maxsize=1024)
 def version_key(text: str) -> tuple[int, ...] | None:
     """Return the numbers of ``550.54.15``; None for a text that is no dotted number."""
     if re.fullmatch(r"\d+(?:\.\d+)*", text) is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchpin.cli.common import declared_fleet, options_of
 from torchpin.cli.main import CLEAN
-from torchpin.cli.parser import Parser, add_catalog, nearest
+from torchpin.cli.parser import Parser, add_catalog, add_fleet, add_output, nearest
 from torchpin.cli.progress import Bar
 from torchpin.cli.terminal import columns, note, out, style
 from torchpin.errors import UsageError
@@ -28,8 +28,6 @@ DEFAULT = "matrix.html"
 
 def parser() -> Parser:
     """Return the parser of ``matrix``."""
-    from torchpin.cli.parser import add_fleet
-
     made = Parser(
         "matrix",
         "Show which releases run where: rows are the groups of the fleet, the GPUs given by "
@@ -55,16 +53,7 @@ def parser() -> Parser:
     made.add_argument("-o", "--output", metavar="FILE", help="write to FILE; - prints")
     add_catalog(made)
     add_fleet(made)
-    group = made.add_argument_group("output")
-    group.add_argument(
-        "--output-format",
-        choices=FORMATS,
-        default="text",
-        metavar="FORMAT",
-        help=f"one of {', '.join(FORMATS)} (default: text)",
-    )
-    group.add_argument("--no-color", action="store_true", help="no colours (also: NO_COLOR)")
-    group.add_argument("-q", "--quiet", action="store_true", help="no notes")
+    add_output(made, FORMATS)
     made.set_defaults(paths=[], stdin_filename=None)
     return made
 
