@@ -28,6 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with a finding, the current folder of the test; its cache lies beside it."""
     made = tmp_path / "project"
     made.mkdir()
+    (tmp_path / "cache").mkdir()
     (made / "requirements.txt").write_text("torch==2.14.1\n")
     (made / "torchpin.toml").write_text(FLEET)
     monkeypatch.chdir(made)
@@ -306,7 +307,7 @@ def test_another_catalog_asks_anew(
     store.choose(None)
     check()
     pointer = tmp_path / "cache" / "catalog" / "current"
-    pointer.parent.mkdir()
+    pointer.parent.mkdir(exist_ok=True)
     pointer.write_text("gone\n")
     monkeypatch.setattr(store, "_chosen", {})
     assert "damaged" in check().err
@@ -373,3 +374,101 @@ def test_the_stages_ask_the_file_system_in_one_way() -> None:
             if word in _ASKING or ast.unparse(called).endswith("plain_bytes"):
                 found.append(f"{name}:{node.lineno}: {ast.unparse(node)}")
     assert not found, f"ask torchpin.seen instead: {found}"
+
+
+PROJECT = (
+    '[project]\nname = "{}"\nversion = "0"\nrequires-python = "==3.11.*"\n'
+    'dependencies = ["torch=={}"]\n'
+)
+LOCK = (
+    'version = 1\nrevision = 3\nrequires-python = "==3.11.*"\n\n[[package]]\nname = "p"\n'
+    'version = "0"\nsource = {{ virtual = "." }}\ndependencies = [{{ name = "torch" }}]\n\n'
+    '[[package]]\nname = "torch"\nversion = "{}"\n'
+    'source = {{ registry = "https://pypi.example/simple" }}\n'
+)
+CHANNEL = '[[index]]\nname = "p"\nurl = "https://download.pytorch.org/whl/{}"\n'
+SCENES: dict[str, tuple[dict[str, str], dict[str, str | None]]] = {
+    "a list outside of the folder": (
+        {"requirements.txt": "-r ../common.txt\n", "../common.txt": "torch==2.4.1\n"},
+        {"../common.txt": "torch==2.14.1\n"},
+    ),
+    "a list outside that was not there": (
+        {"requirements.txt": "-r ../common.txt\ntorch==2.4.1\n"},
+        {"../common.txt": "torchvision==0.19.1\n"},
+    ),
+    "a list outside that goes": (
+        {"requirements.txt": "-r ../common.txt\n", "../common.txt": "torch==2.4.1\n"},
+        {"../common.txt": None},
+    ),
+    "a list that has no name of one": (
+        {"requirements.txt": "-r base\n", "base": "torch==2.4.1\n"},
+        {"base": "torch==2.14.1\n"},
+    ),
+    "settings above that were not there": (
+        {"train.sh": "#!/bin/sh\nuv pip install torch==2.14.1\n"},
+        {"../uv.toml": CHANNEL.format("cu126")},
+    ),
+    "a lock that git ignores": (
+        {
+            ".gitignore": "*.lock\n",
+            "pyproject.toml": PROJECT.format("p", "2.4.1"),
+            "uv.lock": LOCK.format("2.4.1"),
+        },
+        {"uv.lock": LOCK.format("2.14.1")},
+    ),
+    "a lock that git ignores and that was not there": (
+        {".gitignore": "*.lock\n", "pyproject.toml": PROJECT.format("p", "2.4.1")},
+        {"uv.lock": LOCK.format("2.14.1")},
+    ),
+    "a member of the workspace above": (
+        {
+            "pyproject.toml": PROJECT.format("p", "2.4.1"),
+            "../pyproject.toml": '[tool.uv.workspace]\nmembers = ["*"]\n',
+        },
+        {"../other/pyproject.toml": PROJECT.format("other", "2.14.1")},
+    ),
+    "a profile above that was not there": (
+        {"torchpin.toml": "", "requirements.txt": "torch==2.14.1\n"},
+        {"torchpin.toml": None, "../torchpin.toml": FLEET},
+    ),
+    "a Dockerfile above that a service builds": (
+        {
+            "compose.yml": "services:\n  a:\n    build: {context: .., args: {TORCH: 2.14.1}}\n",
+            "../Dockerfile": "FROM python:3.11\nARG TORCH\nRUN pip install torch==2.4.1\n",
+        },
+        {"../Dockerfile": "FROM python:3.11\nARG TORCH\nRUN pip install torch==$TORCH\n"},
+    ),
+    "what git ignores": (
+        {".gitignore": "sub/\n", "sub/requirements.txt": "torch==2.14.1\n"},
+        {".gitignore": "\n"},
+    ),
+    "an environment": (
+        {"sub/requirements.txt": "torch==2.14.1\n"},
+        {"sub/pyvenv.cfg": "home = x\n"},
+    ),
+}
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_every_question_is_asked_again(
+    scene: str, folder: Path, check: Check, hits: list[bool]
+) -> None:
+    before, after = SCENES[scene]
+    (folder / "requirements.txt").unlink()
+    if ".gitignore" in before:
+        subprocess.run(["git", "init", "-q", "."], check=True)
+    for files_, known in ((before, None), (after, check)):
+        if known is not None:
+            first = check()
+            assert check() == first
+        for name, text in files_.items():
+            path = folder / name
+            path.parent.mkdir(exist_ok=True)
+            if text is None:
+                path.unlink()
+            else:
+                path.write_text(text)
+    plain = check(".", "--no-cache")
+    assert plain != first
+    assert check() == plain
+    assert hits == [False, True, False]
