@@ -18,6 +18,7 @@ from torchpin.report.style import PLAIN
 from torchpin.verify.cluster import summary
 from torchpin.verify.cluster.collect import Collector, natural_order
 from torchpin.verify.cluster.expected import read_expected
+from torchpin.verify.cluster.model import Expected
 from torchpin.verify.lines import to_line
 from torchpin.verify.model import Host, HostGpu, Record, Summary, TorchBuild, Work
 
@@ -290,6 +291,21 @@ def test_expected_nodes_that_are_silent_are_named(
     told = capsys.readouterr().out
     assert "3 nodes  no answer  n[2-4]" in told
     assert "no line of it was found" in told
+
+
+def test_a_report_that_is_read_again_says_the_same() -> None:
+    first = collected([*answer("n1"), *answer("n2", work("n2"))[:-1]])
+    first.lost("n3", "Slurm has it drained: fan is broken")
+    first.lost("n2", "srun: error: task 0: Killed")
+    lines = [*answer("n1"), *answer("n2", work("n2"))[:-1]]
+    lines += summary.closing_lines(first.answers()).splitlines()
+    assert text(collected(lines)) == text(first)
+
+
+def test_a_list_of_nodes_may_have_long_names() -> None:
+    collector = collected(answer("n1"))
+    expected = (Expected("n1.example.com"), Expected("n2.example.com"))
+    assert [one.node for one in collector.answers(expected)] == ["n1", "n2.example.com"]
 
 
 def test_pods_say_why_they_printed_nothing(

@@ -133,7 +133,12 @@ def test_jobs_are_ended_when_nobody_reads_any_more() -> None:
     [
         ([], "", "srun ended with exit code 7 and said nothing"),
         ([], "Segmentation fault", "Segmentation fault"),
-        (["ModuleNotFoundError: x"], "", "ModuleNotFoundError: x"),
+        (["Traceback", "ModuleNotFoundError: x"], "", "ModuleNotFoundError: x"),
+        (
+            ["noise", "torchpin: --python /no: does not start", "write another"],
+            "",
+            "torchpin: --python /no: does not start write another",
+        ),
         (
             ["srun: Job step aborted: Waiting up to 32 seconds", "srun: error: n1: task 0: Killed"],
             "",

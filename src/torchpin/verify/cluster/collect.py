@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
+from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 from torchpin.report.style import clean, redact
 from torchpin.verify.cluster.model import Answer, Expected
@@ -26,6 +27,13 @@ _MOST_DAMAGED = 8
 _MOST_WORKS = 10_000
 _SHOWN = 300
 _KEPT = 3
+
+
+class Lost(NamedTuple):
+    """What a report of torchpin says of a node that gave no answer, or half of one."""
+
+    node: str
+    reason: str
 
 
 class _Node:
@@ -75,7 +83,13 @@ class Collector:
             source = f"pod {pod[1]}"
             line = line[pod.end() :]
         found, problem = records(line)
+        taken: list[Record] = []
         for record in found:
+            if isinstance(record, Lost):
+                if not self.ended(record.node):
+                    self.lost(record.node, record.reason)
+                continue
+            taken.append(record)
             self._last[source] = node or record.node
             self._of(node or record.node).take(record)
         if node is not None:
@@ -85,7 +99,7 @@ class Collector:
             self._foreign.setdefault(source, deque(maxlen=_KEPT)).append(told[:_SHOWN])
         if problem and source in self._last:
             self._of(self._last[source]).damaged = problem
-        return tuple(found)
+        return tuple(taken)
 
     def place(self, pod: str, node: str, reason: str) -> None:
         """Say on which node a pod is, and why it has not printed all.
@@ -130,10 +144,9 @@ class Collector:
         Pods that printed something else only are named too: their node is not known.
         """
         for one in expected:
-            known = one.name in self._nodes
-            node = self._of(one.name)
-            if not known:
-                node.reason = one.reason or "no line of it was found"
+            # A host calls itself n01, a list of nodes may call it n01.example.com.
+            if one.name not in self._nodes and one.name.partition(".")[0] not in self._nodes:
+                self.lost(one.name, one.reason or "no line of it was found")
         for source in self._foreign:
             if source.startswith("pod ") and source not in {*self._last, *self._nodes}:
                 self.lost(source, f"it printed no result; its last line: {self.last_words(source)}")
@@ -154,9 +167,9 @@ class Collector:
         return self._nodes.setdefault(name, _Node())
 
 
-def records(line: str) -> tuple[list[Record], str]:
+def records(line: str) -> tuple[list[Record | Lost], str]:
     """Return the records in a line, and what is wrong with one that is damaged or too new."""
-    found: list[Record] = []
+    found: list[Record | Lost] = []
     problem = ""
     place = damaged = 0
     decoder = json.JSONDecoder()
@@ -173,7 +186,10 @@ def records(line: str) -> tuple[list[Record], str]:
             damaged += 1
             place = start.end()
             continue
-        if value.get("kind") in ("node", "cluster"):  # of a summary that torchpin wrote
+        if value.get("kind") in ("node", "cluster"):  # of a report that torchpin wrote
+            node, reason = value.get("node"), value.get("reason")
+            if isinstance(node, str) and isinstance(reason, str):
+                found.append(Lost(redact(node), reason))
             continue
         try:
             found.append(read_line(json.dumps(redacted(value))))

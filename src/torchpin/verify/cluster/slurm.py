@@ -121,7 +121,8 @@ def reason(node: str, code: int, errors: Sequence[str], words: str) -> str:
     chosen = [line for line in told if "error" in line or "failure" in line] or told
     others = [line for line in errors if not _BY_SLURM.match(line)]
     parts = list(dict.fromkeys(_alike(line, node) for line in chosen))[:3]
-    last = others[-1] if others else words
+    at = max((at for at, line in enumerate(others) if line.startswith("torchpin: ")), default=-1)
+    last = " ".join(others[at:]) if others else words  # a message of torchpin has several lines
     if last:
         parts.append(f"the last that it printed: {last}" if parts else last)
     return "; ".join(parts) or f"srun ended with exit code {code} and said nothing"
