@@ -72,12 +72,18 @@ ELSEWHERE = ("-m", "not oracle and not clients", "--ignore", "tests/corpus", *WO
 
 @nox.session(python=ONCE)
 def lint(session: nox.Session) -> None:
-    """Ruff: rules and format; the shape of the workflows."""
+    """Ruff: rules and format; the shape of the workflows, the action and the GitLab template."""
     session.install("ruff==0.17.6", "check-jsonschema>=0.39")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     workflows = [str(path) for path in sorted(Path(".github/workflows").glob("*.yml"))]
-    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    shapes = (
+        ("github-workflows", workflows),
+        ("github-actions", ["action.yml"]),
+        ("gitlab-ci", ["templates/torchpin.gitlab-ci.yml"]),
+    )
+    for name, files in shapes:
+        session.run("check-jsonschema", "--builtin-schema", f"vendor.{name}", *files)
 
 
 @nox.session(python=ONCE)
