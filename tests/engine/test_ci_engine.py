@@ -162,3 +162,60 @@ def test_projects_inside_of_a_project_are_compared_apart(
     assert [one.path for one in found] == ["docker/Dockerfile"]
     assert "2.7.1 in requirements.txt" in found[0].message
     assert any("image python:3.11" in ground.text for ground in found[0].because)
+
+
+def test_the_python_of_a_job_that_tells_none_is_no_ground_of_an_error(tmp_path: Path) -> None:
+    install = "{run: pip install torch==2.0.0}"
+    setup = "{uses: actions/setup-python@v5, with: {python-version: '3.12'}}"
+    text = (
+        f"jobs: {{a: {{runs-on: ubuntu-24.04, steps: [{install}]}},\n"
+        f"  b: {{runs-on: ubuntu-24.04, steps: [{setup}, {install}]}}}}\n"
+    )
+    fleet = fleet_from_options(
+        gpus=("A100",), driver="580.82.07", python="3.12", platform="linux-x86_64", glibc=None
+    )
+    path = tmp_path / ".github" / "workflows" / "a.yml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    found = check(Options((str(path),), isolated=True), fleet).findings
+    assert [one.severity for one in found if one.code == "TP102"] == ["warning", "error"]
+
+
+def test_uv_may_be_told_to_look_at_every_index(tmp_path: Path) -> None:
+    line = (
+        "uv pip install --system --index-url https://download.pytorch.org/whl/cu124 "
+        "--extra-index-url https://download.pytorch.org/whl/cu118 {} torch==2.6.0+cu124"
+    )
+    errors = {}
+    for option in ("", "--index-strategy unsafe-best-match", "--index-strategy first-index"):
+        found = codes(tmp_path, "a.sh", f"{line.format(option)}\n")
+        errors[option] = [code for severity, code in found if severity == "error"]
+    assert errors == {
+        "": ["TP105"],
+        "--index-strategy unsafe-best-match": [],
+        "--index-strategy first-index": ["TP105"],
+    }
+    found = codes(tmp_path, "b.sh", f"UV_INDEX_STRATEGY=unsafe-best-match {line.format('')}\n")
+    assert not [one for one in found if one[0] == "error"]
+
+
+def test_a_list_that_cells_install_from_other_indexes_is_not_mended_for_one(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / ".gitlab-ci.yml"
+    path.write_text(
+        "a:\n  parallel: {matrix: [{CH: [cu118, cu126]}]}\n  script:\n"
+        "    - pip install -r requirements.txt --index-url"
+        " https://download.pytorch.org/whl/$CH\n"
+    )
+    listed = tmp_path / "requirements.txt"
+    listed.write_text("torch==2.7.3\n")
+    result = fix(Options((str(path),), isolated=True, unsafe_fixes=True), FLEET)
+    assert not result.changes
+
+
+def test_a_script_for_macos_is_not_held_against_linux(tmp_path: Path) -> None:
+    line = "pip install torch==2.2.1 --index-url https://download.pytorch.org/whl/cpu\n"
+    assert ("error", "TP205") in codes(tmp_path, "install.sh", line)
+    assert codes(tmp_path, "install_mac.sh", line) == []
+    assert ("error", "TP205") in codes(tmp_path, "machine.sh", line)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchpin.cli.main import guarded
@@ -106,9 +106,17 @@ EVERY: list[Cell] = [
 ]
 
 
+@settings(deadline=None)
 @given(st.sets(st.sampled_from(EVERY), min_size=1))
 def test_the_fewest_names_still_tell_the_cells_apart(meant: set[Cell]) -> None:
     told = fewest(sorted(meant), set(EVERY))
     assert (told == ()) == (meant == set(EVERY))
     if told:
         assert {cell for cell in EVERY if any(set(one) <= set(cell) for one in told)} == meant
+
+
+def test_names_that_the_message_speaks_of_are_kept() -> None:
+    cells: list[Cell] = [(("torch", "2.0.0"), ("torchvision", "0.15.0"))]
+    every = {*cells, (("torch", "2.1.0"), ("torchvision", "0.16.0"))}
+    assert fewest(cells, every, "torch 2.0.0 has no wheel") == ((("torch", "2.0.0"),),)
+    assert fewest(cells, every, "torchvision 0.15.0") == ((("torchvision", "0.15.0"),),)

@@ -39,6 +39,7 @@ class Choices:
         self.words: list[tuple[Span, Word]] = []
         self.python: str | None = None
         self.platform: str | None = None
+        self.best_match = False
         self.torch_backend: str | None = None
         self.backend: Word = ()
         self.upgrade = False
@@ -79,6 +80,8 @@ class Choices:
                 self.include(one, option.span, constraint=True)
         elif name in ("--no-binary", "--only-binary"):
             self.options.append(OptionText(name, text, option.span, span_of(value)))
+        elif name == "--index-strategy":
+            self.best_match = text == "unsafe-best-match"
         elif name == "--torch-backend":
             self.torch_backend, self.backend = text, value
         elif name in ("--python", "--python-version"):
@@ -114,6 +117,9 @@ class Choices:
             self.variable(environ, "UV_FIND_LINKS", "--find-links", 3)
         if not {"--constraint", "--constraints"} & given:
             self.constraint(environ, "UV_CONSTRAINT")
+        if "--index-strategy" not in given:
+            strategy = environ.get("UV_INDEX_STRATEGY", ())
+            self.best_match = text_of(strategy) == "unsafe-best-match"
         if self.torch_backend is None and environ.get("UV_TORCH_BACKEND"):
             self.backend = environ["UV_TORCH_BACKEND"]
             self.torch_backend = text_of(self.backend)

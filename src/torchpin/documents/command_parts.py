@@ -127,6 +127,7 @@ class PartMaker:
                 python=chosen,
                 platform=writer.platform or setting.platform,
                 image=setting.image,
+                best_match=writer.best_match,
                 torch_backend=writer.torch_backend,
                 backend=writer.backend,
                 uncertain=unsure,

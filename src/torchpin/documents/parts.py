@@ -77,6 +77,8 @@ class Part(NamedTuple):
     words: tuple[tuple[Span, Word], ...] = ()
     """Of a command: the words of requirements and URLs, by the ``line_span`` of what was read from
     them, with the places of their variables."""
+    best_match: bool = False
+    """``uv pip install --index-strategy unsafe-best-match`` or ``UV_INDEX_STRATEGY``."""
     settings: tuple[tuple[str, str], ...] = ()
     """Of ``uv pip``: options and URLs that a project file where it runs adds to its own."""
     backend: Word = ()

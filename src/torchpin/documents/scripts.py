@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from torchpin.documents.atoms import Source
@@ -14,6 +15,8 @@ from torchpin.patterns import regex
 
 INSTALLS = regex(r"pip|\buvx?\b")
 """What a file that installs says somewhere."""
+_MAC = regex(r"(?<![a-z])(?:mac|macos|osx|darwin)(?![a-z])", re.IGNORECASE)
+"""In the name of a script that is for macOS."""
 _NOTES = regex(r"#[^\r\n]*torchpin[^\r\n]*", re.IGNORECASE)
 
 
@@ -29,4 +32,7 @@ def read_shell(path: str, data: bytes) -> Document:
         return file
     file = file._replace(comments=notes_in(file.text))
     reader = Reader(Setting(file))
-    return file._replace(parts=tuple(reader.read(read_script(Source.of(file.text)))))
+    parts = reader.read(read_script(Source.of(file.text)))
+    if _MAC.search(os.path.basename(path)) is not None:
+        parts = [part._replace(marker="sys_platform == 'darwin'") for part in parts]
+    return file._replace(parts=tuple(parts))

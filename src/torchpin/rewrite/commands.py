@@ -67,6 +67,9 @@ def edited_part(way: Way, edits: Sequence[FileEdits]) -> Install:
     after = same_part(old, part, new)
     if after is None:
         raise RewriteError("the file would hold other commands", path=root.path)
+    shared = shared_list(old, part, [path for path in texts if path != mine], root)
+    if shared:
+        raise RewriteError(f"{shared} installs the same list from elsewhere", path=root.path)
     if part.settings:  # of a project file, which stays as it is
         after = after._replace(
             settings=part.settings, torch_backend=after.torch_backend or part.torch_backend
@@ -94,6 +97,28 @@ def edited_part(way: Way, edits: Sequence[FileEdits]) -> Install:
         part=after,
     )
     return without_met(install, after, way.before)
+
+
+def shared_list(old: Document, part: Part, edited: Sequence[str], root: Document) -> str:
+    """Return which other part installs a list that is edited for one part, from other indexes;
+    ``""`` if none does: what is right for one of them may be wrong for the other."""
+    if not edited:
+        return ""
+    folder = os.path.dirname(root.path)
+
+    def lists(one: Part) -> set[str]:
+        return {
+            os.path.realpath(os.path.join(folder, include.path))
+            for include in one.document.includes
+        } & set(edited)
+
+    mine = {line.url for line in part.document.indexes}
+    for other in old.parts:
+        if (other.span, other.name) == (part.span, part.name) or not lists(other):
+            continue
+        if {line.url for line in other.document.indexes} != mine:
+            return other.name
+    return ""
 
 
 # -- options of a command, lines of a list

@@ -290,6 +290,12 @@ def of_image(finding: Finding, part: Part) -> Finding:
     return finding._replace(because=(*finding.because, ground))
 
 
+def in_a_job(part: Part) -> bool:
+    """True for a part of a CI job whose Python is the fleet's for want of a better one."""
+    job = part.runner is not None or part.elsewhere is not None
+    return job and not part.python and facts_of(part).python is None
+
+
 def beside_gpu(finding: Finding, part: Part, gpu: Image) -> Finding:
     """Return a finding on a CPU build with what says that a GPU is there: not only information."""
     line = position(line_starts(part.document.text), gpu.span.start).line
@@ -313,6 +319,9 @@ def of_part(finding: Finding, part: Part) -> Finding:
         finding = finding._replace(cells=(part.cell,))
     if part.uncertain is not None and finding.severity == ERROR:
         ground = Because(f"not an error: {part.uncertain}", INFERRED, "")
+        finding = finding._replace(severity=WARNING, because=(*finding.because, ground))
+    if finding.code == "TP102" and finding.severity == ERROR and in_a_job(part):
+        ground = Because("not an error: the file does not tell the Python of the job", INFERRED, "")
         finding = finding._replace(severity=WARNING, because=(*finding.because, ground))
     if part.gpu is not None and finding.code == "TP205":
         finding = beside_gpu(finding, part, part.gpu)

@@ -27,13 +27,15 @@ def told_apart(findings: Sequence[Finding], ways: Sequence[Way]) -> tuple[Findin
                 for part in parts
                 if part.document.path == finding.path and part.span in spans
             }
-            finding = finding._replace(cells=fewest(finding.cells, every))
+            finding = finding._replace(cells=fewest(finding.cells, every, finding.message))
         out.append(finding)
     return tuple(out)
 
 
-def fewest(cells: Sequence[Cell], every: set[Cell]) -> tuple[Cell, ...]:
+def fewest(cells: Sequence[Cell], every: set[Cell], message: str = "") -> tuple[Cell, ...]:
     """Return cells without the names that do not tell them from the rest of ``every``.
+
+    Names whose values the message holds are kept rather than others.
 
     >>> fewest([(("py", "3.11"), ("cuda", "a")), (("py", "3.12"), ("cuda", "a"))],
     ...        {(("py", p), ("cuda", c)) for p in ("3.11", "3.12") for c in "ab"})
@@ -44,7 +46,9 @@ def fewest(cells: Sequence[Cell], every: set[Cell]) -> tuple[Cell, ...]:
         return ()
     rest = every - meant
     names = list(dict.fromkeys(name for cell in cells for name, _ in cell))
-    kept = list(names)
+    words = message.replace(":", " ").replace("+", " ").split()
+    names.sort(key=lambda name: any(one[0] == name and one[1] in words for c in cells for one in c))
+    kept = list(dict.fromkeys(name for cell in cells for name, _ in cell))
     for name in names:
         fewer = [one for one in kept if one != name]
         shown = {_only(cell, fewer) for cell in meant}

@@ -407,5 +407,6 @@ def install_of(
         no_index=walk.no_index,
         problems=tuple(walk.problems),
         unread=tuple(walk.unread),
+        best_match=part.best_match if part is not None else False,
         torch_backend=part.torch_backend if part is not None else None,
     )

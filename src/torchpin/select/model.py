@@ -85,6 +85,8 @@ class Install(NamedTuple):
     """Includes that are not followed."""
     settings: Document | None = None
     """uv: the file whose settings hold in place of the project's own (``uv.toml``)."""
+    best_match: bool = False
+    """``uv pip install --index-strategy unsafe-best-match``: every index counts."""
     torch_backend: str | None = None
     """``uv pip install --torch-backend cu126``: where the PyTorch packages come from, and only
     they."""

@@ -14,7 +14,8 @@ from torchpin.select.pools import Candidate, Pool, candidates_of, offer
 
 
 def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
-    """Return what uv sees: the first index that knows the name, and the link pages."""
+    """Return what uv sees: the first index that knows the name, and the link pages; all indexes
+    with ``--index-strategy unsafe-best-match``."""
     if install.torch_backend is not None and ask.package in BACKED:
         return backend_pool(install.torch_backend, ask, facts)
     candidates: list[Candidate] = []
@@ -32,7 +33,7 @@ def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
         nightly = nightly or offered.nightly
         broad = broad or offered.broad
         if not links and (offered.hidden or offered.nightly or offered.builds):
-            decided = True
+            decided = not install.best_match
         elif not offered.builds and index.kind.kind != "pypi":
             continue
         # uv reads link pages first and keeps the first of equal wheels.

@@ -16,8 +16,8 @@ from torchpin.named import NamedTuple
 
 _OTHERS = frozenset(
     (
-        *("index-strategy", "prerelease", "resolution", "exclude-newer", "no-index"),
-        *("prerelease-package", "no-binary", "no-binary-package", "torch-backend"),
+        *("index-strategy", "resolution", "exclude-newer", "no-index"),
+        *("no-binary", "no-binary-package", "torch-backend"),
         *("python-platform", "python-version"),
     )
 )
