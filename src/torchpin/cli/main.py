@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Protocol, cast
 
 from torchpin import __version__
 from torchpin.errors import TorchpinError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what is only for types is not imported: a run is short
+    from typing import Protocol
+
+    class Command(Protocol):
+        """What each command module offers."""
+
+        def main(self, argv: list[str]) -> int:
+            """Run the command and return its exit code."""
+
 
 CLEAN, FINDINGS, USAGE, INTERNAL = 0, 1, 2, 3
 """Exit codes: clean or all fixed · findings · wrong usage or settings · a defect of torchpin."""
@@ -23,6 +33,7 @@ COMMANDS = {
     "upgrade": "say what another torch would break: torchpin upgrade --to 2.15",
     "recipe": "install or build torch for a GPU: torchpin recipe --gpu V100",
     "matrix": "which releases run on which GPUs: a table, or a web page (--html)",
+    "baseline": "keep what is known apart, so that check tells what is new",
     "fleet": "show the declared fleet, import one, detect this machine",
     "verify": "try the installed torch on this machine, GPU by GPU",
     "inspect": "read a wheel or a library: its CUDA, its GPUs, does the fleet run it",
@@ -33,7 +44,6 @@ COMMANDS = {
     "pip": "run pip, held to what runs on a group: torchpin pip -- install torch",
     "uv": "run uv, held to what runs on a group: torchpin uv -- pip install torch",
     "completion": "complete commands, GPU names and rules in the shell",
-    "baseline": "keep what is known apart, so that check tells what is new",
 }
 """Command → one line; ``cli/<command>.py`` holds it."""
 _TOGETHER = (
@@ -54,13 +64,6 @@ or declare the fleet once, in a file: torchpin init
 options of a command: torchpin COMMAND --help     version: torchpin --version
 exit code: 0 clean or fixed · 1 findings · 2 wrong usage · 3 internal failure
 """
-
-
-class Command(Protocol):
-    """What each command module offers."""
-
-    def main(self, argv: list[str]) -> int:
-        """Run the command and return its exit code."""
 
 
 def main(argv: list[str]) -> int:
@@ -151,7 +154,8 @@ def _load(name: str) -> Command:
             hint = f"did you mean `torchpin check {name}`?"
         raise UsageError(f"unknown {what} {name!r}", hint=hint or "run `torchpin --help`")
     # importlib would bring warnings with it: a hundredth of a short run.
-    return cast(Command, __import__(f"torchpin.cli.{name}", fromlist=["main"]))
+    module: Command = __import__(f"torchpin.cli.{name}", fromlist=["main"])
+    return module
 
 
 def _fail(error: TorchpinError) -> int:
