@@ -8,7 +8,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -449,6 +449,17 @@ SCENES: dict[str, tuple[dict[str, str], dict[str, str | None]]] = {
 }
 
 
+def put(folder: Path, texts: Mapping[str, str | None]) -> None:
+    """Write files, or remove those without a text."""
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        if text is None:
+            path.unlink()
+        else:
+            path.write_text(text)
+
+
 @pytest.mark.parametrize("scene", SCENES)
 def test_every_question_is_asked_again(
     scene: str, folder: Path, check: Check, hits: list[bool]
@@ -457,17 +468,10 @@ def test_every_question_is_asked_again(
     (folder / "requirements.txt").unlink()
     if ".gitignore" in before:
         subprocess.run(["git", "init", "-q", "."], check=True)
-    for files_, known in ((before, None), (after, check)):
-        if known is not None:
-            first = check()
-            assert check() == first
-        for name, text in files_.items():
-            path = folder / name
-            path.parent.mkdir(exist_ok=True)
-            if text is None:
-                path.unlink()
-            else:
-                path.write_text(text)
+    put(folder, before)
+    first = check()
+    assert check() == first
+    put(folder, after)
     plain = check(".", "--no-cache")
     assert plain != first
     assert check() == plain
