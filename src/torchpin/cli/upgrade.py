@@ -51,7 +51,9 @@ def main(argv: list[str]) -> int:
     else:
         from torchpin.report import upgrade as text
 
-        tell(text.render(found, style(no_color=args.no_color)))
+        body, _, verdict = text.render(found, style(no_color=args.no_color)).rpartition("\n\n")
+        tell(f"{body}\n\n" if body else "")
+        tell(verdict, every=True)
     for words in found.notes:
         if not args.quiet:
             note(clean(words))

@@ -130,7 +130,7 @@ def _unit(unit: Unit, found: Upgrade, style: Style) -> list[str]:
         for plan in unit.plans:
             lines += _plan(unit, plan, found, style)
     if unit.advice:
-        lines.append(f"  {clean(unit.path)}{name}: {clean(unit.advice)}")
+        lines.append(f"  advice: {clean(unit.path)}{name}: {clean(unit.advice)}")
     if unit.command:
         lines.append(f"  then run `{clean(unit.command)}`")
     return lines
