@@ -100,10 +100,7 @@ def test_zsh_completes_what_is_typed(here: Path) -> None:
     (here / ".zshrc").write_text(
         'autoload -U compinit; compinit -u -D; PS1="ready> "\neval "$(torchpin completion zsh)"\n'
     )
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(here)
-        os.execve(zsh, ["zsh", "-i"], {**environ(here), "ZDOTDIR": str(here), "TERM": "dumb"})
+    terminal, inner = pty.openpty()
     seen = b""
 
     def wait(word: bytes) -> None:
@@ -114,14 +111,23 @@ def test_zsh_completes_what_is_typed(here: Path) -> None:
                 seen += os.read(terminal, 65536)
         assert word in seen, seen
 
-    try:
-        wait(b"ready> ")
-        os.write(terminal, b"torchpin check --output-format gro\t")
-        wait(b"grouped")
-    finally:
-        os.write(terminal, b"\x03exit\n")
-        os.close(terminal)
-        os.waitpid(pid, 0)
+    with subprocess.Popen(
+        [zsh, "-i"],
+        cwd=here,
+        env={**environ(here), "ZDOTDIR": str(here), "TERM": "dumb"},
+        stdin=inner,
+        stdout=inner,
+        stderr=inner,
+        start_new_session=True,
+    ) as process:
+        os.close(inner)
+        try:
+            wait(b"ready> ")
+            os.write(terminal, b"torchpin check --output-format gro\t")
+            wait(b"grouped")
+        finally:
+            process.kill()
+            os.close(terminal)
 
 
 @pytest.mark.parametrize("name", SHELLS)
