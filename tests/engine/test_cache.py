@@ -180,7 +180,9 @@ def test_only_the_user_reads_and_writes_entries(
     assert hits == [False, False, False]
 
 
-@pytest.mark.parametrize("where", ["file", "below a file", "\0", "results is a file", "read-only"])
+@pytest.mark.parametrize(
+    "where", ["file", "below a file", "\0", "results is a file", "read-only", "no home"]
+)
 def test_without_a_cache_a_check_works_all_the_same(
     where: str, folder: Path, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +190,8 @@ def test_without_a_cache_a_check_works_all_the_same(
     place = folder.parent / "place"
     if where == "\0":
         monkeypatch.setattr(files, "cache_dir", lambda: "a\0b")
+    elif where == "no home":
+        monkeypatch.setattr(files, "cache_dir", lambda: "~/.cache/torchpin")
     elif where == "results is a file":
         place.mkdir()
         (place / "results").write_text("")
@@ -199,6 +203,7 @@ def test_without_a_cache_a_check_works_all_the_same(
     monkeypatch.setenv("TORCHPIN_CACHE_DIR", str(chosen))
     assert check() == expected
     assert check() == expected
+    assert not (folder / "~").exists()
 
 
 def test_a_full_disk_leaves_nothing_behind(

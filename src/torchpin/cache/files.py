@@ -68,6 +68,8 @@ def write(name: str, entry: dict[str, Any]) -> str:
     if len(body) > LARGEST:
         return "is too large"
     folder = results_dir()
+    if folder.startswith("~"):  # a user without a home: the name was not expanded
+        return "has no place"
     temporary = os.path.join(folder, f"{name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
