@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from torchpin.catalog.store import load_catalog
@@ -102,10 +103,9 @@ def test_eggs_of_old_installations(tmp_path: Path) -> None:
     assert only(read_installed([str(tmp_path)], NAMES)).version == "1.8.0"
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=200))
 def test_damaged_metadata_never_raise(data: bytes) -> None:
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         put(Path(folder), "torch", "2.14.1")
         (Path(folder) / "torch-2.14.1.dist-info" / "METADATA").write_bytes(data)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchpin.verify.lines import LineError, read_line, to_line
@@ -79,6 +79,7 @@ _SUMMARY = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(_HOST | _WORK | _SUMMARY)
 def test_a_line_is_read_as_what_was_written(record: Record) -> None:
     line = to_line(record)

@@ -1,4 +1,4 @@
-"""The text report of ``verify``, as it comes; it fits 80 columns."""
+"""The text report of ``verify``, as it comes; in 80 columns, but paths and symbols stay whole."""
 
 from __future__ import annotations
 
