@@ -177,6 +177,12 @@ def test_a_cut_line_fits_and_holds_what_is_meant(line: str, columns: int) -> Non
     assert "s3cret" not in source
 
 
+def test_a_line_of_accents_is_cut_too() -> None:
+    line = "e" + "\u0301" * 300_000 + "torch==1" + "\u0301" * 300_000
+    source, _ = cut(line, line.index("torch"), line.index("torch") + 8, 60)
+    assert "torch==1" in source and len(source) < 10_000
+
+
 def test_a_span_longer_than_the_terminal_begins_in_sight() -> None:
     source, marks = cut("a" * 20 + "b" * 500, 20, 520, 60)
     assert width(source) <= 60 and source.endswith("b…")

@@ -13,6 +13,8 @@ MAX_COLUMNS = 150
 """Longer lines show the part around the span, where no terminal says how wide it is."""
 _LEAD = 20
 _LEAST = 30
+_DENSE = 2000
+"""Characters of a line that are looked at: a million accents may stand on one letter."""
 
 Labels = tuple[tuple[int, str], ...]
 """Numbers of other lines of the document, and what is to be said of each."""
@@ -166,14 +168,15 @@ class _Cells:
         lead = min(_LEAD, left // 3)
         low = high = min(start, size)
         high, used = self._grow(high, left - lead)
-        while low and used + (step := width(self.text(low - 1, low - 1))) <= left:
+        most = max(0, low - _DENSE)
+        while low > most and used + (step := width(self.text(low - 1, low - 1))) <= left:
             low, used = low - 1, used + step
         more, _ = self._grow(high, left - used)
         return low, more
 
     def _grow(self, high: int, room: int) -> tuple[int, int]:
-        used = 0
-        while high < len(self.line):
+        used, most = 0, min(len(self.line), high + _DENSE)
+        while high < most:
             step = width(self.text(high, high if self._begins(high) else 0))
             if used + step > room:
                 break
