@@ -27,7 +27,8 @@ from torchpin.fleet.tables import gpu_table
 from torchpin.matrix import pack
 from torchpin.matrix.judged import judged, offered, release, releases
 from torchpin.matrix.page_data import SINCE, page_data, pythons
-from torchpin.plugin.plan import family_wants, whole_family
+from torchpin.plugin.forms import uv_text
+from torchpin.plugin.plan import Places, family_wants, whole_family
 from torchpin.report.lines import requirement_lines
 from torchpin.resolve.horizon import horizon
 from torchpin.resolve.model import Request
@@ -214,22 +215,26 @@ def test_each_tool_has_its_commands_to_copy(open_page: Open, tool: str, wanted: 
     assert wanted in copied
 
 
-@pytest.mark.parametrize(
-    "gpu", ["Tesla V100", "MI300X", "GeForce RTX 5090", "Intel Arc A770", "none"]
-)
-def test_the_settings_of_each_tool_are_toml(open_page: Open, gpu: str) -> None:
-    page = open_page("#" + urlencode({"gpu": gpu, "other": "1"}))
-    if gpu.startswith("Intel"):  # nothing is known to run: take a build at hand
-        page.click('[data-build="2.14.1@xpu"]')
-        return
-    for tool in ("uv", "PDM"):
-        page.click(f"#answer-tab-{tool}")
-        for text in page.locator("#answer-panel pre").all_inner_texts():
-            if text.startswith("["):
-                found = tomllib.loads(text)["tool"][tool.lower()]
-                assert found["index" if tool == "uv" else "source"][0]["url"].startswith("https://")
-                if gpu == "MI300X":  # ROCm's torch needs the Triton of its channel
-                    assert "triton-rocm" in str(found)
+@pytest.mark.parametrize("gpu", ["Tesla V100", "MI300X", "GeForce RTX 2080"])
+def test_the_settings_for_uv_are_those_of_constraints(open_page: Open, gpu: str) -> None:
+    """What ``torchpin constraints --format uv`` writes is tried with the real uv."""
+    group = NodeGroup("group", find_gpu(gpu), (), "linux-x86_64")
+    (found,) = whole_family(
+        Request(family_wants(), (Target(group, None),)), shipped_catalog()
+    ).plans
+    assert found.home == "channel"
+    wanted = tomllib.loads(uv_text(found, Places(), ""))["tool"]["uv"]
+    page = open_page("#" + urlencode({"gpu": gpu, "tool": "uv"}))
+    settings, command = page.locator("#answer-panel pre").all_inner_texts()
+    told = tomllib.loads(settings)["tool"]["uv"]
+    assert (told["index"], told["sources"]) == (wanted["index"], wanted["sources"])
+    pins = [f'"{pin}"' for pin in wanted["constraint-dependencies"] if "==" in pin]
+    bounds = [pin for pin in wanted["constraint-dependencies"] if "==" not in pin]
+    assert command == f"uv add {' '.join(pins)}"
+    assert told.get("constraint-dependencies", []) == bounds
+    page.click("#answer-tab-PDM")
+    source = tomllib.loads(page.locator("#answer-panel pre").first.inner_text())["tool"]["pdm"]
+    assert source["source"][0]["include_packages"] == list(wanted["sources"])
 
 
 def test_where_one_install_serves_not_all_each_has_its_own(open_page: Open) -> None:

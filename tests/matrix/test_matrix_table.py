@@ -255,6 +255,19 @@ def test_a_fleet_gives_a_row_a_group(
     assert "sm_70 Volta" in capsys.readouterr().out
 
 
+def test_machines_without_a_gpu_are_told_of_builds_for_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, out, _ = run(capsys, "--gpu", "none", "--since", "2.14")
+    table = out.partition("\n+ runs")[0]
+    assert "+cpu" in table and "+cu130*" in table  # PyPI's own is one for CUDA
+    assert "rocm" not in table and "cu126" not in table
+    _, out, _ = run(capsys, "--platform", "macos-arm64", "--since", "2.14")
+    assert cells_of(out, "macos-arm64") == ["+cpu*", "+cpu*"]
+    _, out, _ = run(capsys, "--gpu", "none", "--since", "2.14", "--output-format", "csv")
+    assert "cu126,channel,runs" in out
+
+
 def test_titles_are_text_in_every_format() -> None:
     catalog = shipped_catalog()
     row = Row(("=a|b<i>\x1b[1m",), BARE._replace(gpus=find_gpu("A100")))

@@ -183,6 +183,7 @@ def _since(text: str | None) -> str | None:
 def _rows(args: Arguments, profile: Fleet | None) -> tuple[tuple[Row, ...], bool]:
     """Return the rows, and whether they are families of GPUs, which may be joined."""
     from torchpin.fleet.profile import fleet_from_options
+    from torchpin.matrix.model import Row
     from torchpin.matrix.rows import family_rows, fleet_rows, gpu_rows
 
     if args.gpu:
@@ -199,4 +200,6 @@ def _rows(args: Arguments, profile: Fleet | None) -> tuple[tuple[Row, ...], bool
         from torchpin.fleet.values import parse_driver
 
         like = like._replace(driver=parse_driver(args.driver))
+    if like.platform.startswith("macos"):  # its wheels use neither CUDA nor ROCm
+        return (Row((like.platform,), like),), False
     return family_rows(like, every=args.all, platform=args.platform), True

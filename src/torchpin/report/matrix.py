@@ -23,16 +23,18 @@ _TITLE = 26
 _GAP = 2
 
 
-def words(cell: Cell) -> list[tuple[str, str]]:
+def words(cell: Cell, *, gpus: bool = True) -> list[tuple[str, str]]:
     """Return what a cell says: (text, verdict) of each channel that does not fail.
 
-    A channel that PyPI serves as well is named once if both have the same verdict.
+    A channel that PyPI serves as well is named once if both have the same verdict. Without
+    ``gpus``, channels for GPUs are left out: their builds run and bring gigabytes for nothing.
     """
     if not cell.builds:
         return [(".", "")]
     found: dict[tuple[str, str], bool] = {}
     for one in cell.builds:
-        if one.status != FAILS:
+        idle = not gpus and one.build.home != "pypi" and one.build.channel != "cpu"
+        if one.status != FAILS and not idle:
             key = (one.build.channel or "PyPI", one.status)
             found[key] = found.get(key, False) or one.build.home == "pypi"
     if not found:
@@ -45,6 +47,12 @@ def words(cell: Cell) -> list[tuple[str, str]]:
     ]
 
 
+def _cells(line: Line) -> list[list[tuple[str, str]]]:
+    """Return what the cells of a row say, newest release first."""
+    gpus = bool(line.row.group.gpus)
+    return [words(cell, gpus=gpus) for cell in reversed(line.cells)]
+
+
 def text(matrix: Matrix, style: Style, columns: int = 0) -> str:
     """Return the table, in as many parts as the width asks for, newest releases first.
 
@@ -54,7 +62,7 @@ def text(matrix: Matrix, style: Style, columns: int = 0) -> str:
     out: list[str] = []
     if not matrix.versions or not matrix.lines:
         out.append(f"No release of {clean(matrix.package)} is known here.")
-    shown = [(line, [words(cell) for cell in reversed(line.cells)]) for line in matrix.lines]
+    shown = [(line, _cells(line)) for line in matrix.lines]
     versions = matrix.versions[::-1]
     titles = [_cut(clean(title)) for line in matrix.lines for title in line.row.titles]
     first = max([width(title) for title in titles] + [len(matrix.package)]) + _GAP
@@ -140,7 +148,7 @@ def markdown(matrix: Matrix) -> str:
     ]
     for line in matrix.lines:
         title = "<br>".join(_escaped(clean(title)) for title in line.row.titles)
-        cells = ["<br>".join(_code(word) for word, _ in words(c)) for c in reversed(line.cells)]
+        cells = ["<br>".join(_code(word) for word, _ in cell) for cell in _cells(line)]
         out.append(f"| {title} | {' | '.join(cells)} |")
     legend = " · ".join(part for parts in MEANING for part in parts)
     return "\n".join([*out, "", f"{_escaped(legend)}. Catalog of {matrix.date}.", ""])
