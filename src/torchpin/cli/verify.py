@@ -17,9 +17,9 @@ from torchpin.cli.verify_cluster import (
     add_options,
     hide_unused,
     is_wanted,
+    profile,
 )
 from torchpin.errors import UsageError
-from torchpin.fleet.model import Fleet
 from torchpin.report.style import clean
 
 _LONGEST = 1e6
@@ -103,7 +103,7 @@ def main(argv: list[str]) -> int:
 
 def run_here(args: Arguments) -> int:
     """Try this machine."""
-    fleet = _fleet(args.config, isolated=args.isolated)
+    fleet = profile(args)
     from torchpin.catalog.store import load_catalog
     from torchpin.report.verify import TextReport
     from torchpin.verify.lines import to_line
@@ -141,10 +141,3 @@ def _numbers(values: list[str]) -> tuple[int, ...]:
                 f"--gpu {word}: not a number", hint="write the number that nvidia-smi shows: 0"
             )
     return tuple(dict.fromkeys(map(int, words)))
-
-
-def _fleet(config: str | None, *, isolated: bool) -> Fleet | None:
-    from torchpin.fleet.profile import find_profile, load_profile
-
-    path = config or (None if isolated else find_profile(os.getcwd()))
-    return load_profile(path) if path is not None else None

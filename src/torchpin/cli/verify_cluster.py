@@ -418,11 +418,12 @@ def profile(args: Arguments) -> Fleet | None:
         UsageError: it has no group of the name that is asked for.
     """
     from torchpin.fleet.profile import find_profile, load_profile
-    from torchpin.verify.cluster.profile import check_group
+    from torchpin.verify.compare import group_named
 
     path = args.config or (None if args.isolated else find_profile(os.getcwd()))
     fleet = load_profile(path) if path is not None else None
-    check_group(fleet, args.group)
+    if args.group is not None:
+        group_named(fleet, args.group)
     return fleet
 
 

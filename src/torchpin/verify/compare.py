@@ -20,16 +20,9 @@ def choose_group(fleet: Fleet | None, name: str | None, here: Here) -> tuple[Nod
     Raises:
         UsageError: there is no group of that name, or no profile.
     """
-    groups = fleet.groups if fleet is not None else ()
     if name is not None:
-        found = next((group for group in groups if group.name == name), None)
-        if found is not None:
-            return found, ""
-        names = ", ".join(group.name for group in groups)
-        raise UsageError(
-            f"--group {name}: the profile has no such group" if groups else "no fleet is declared",
-            hint=f"its groups: {names}" if names else "run `torchpin init`, or leave --group out",
-        )
+        return group_named(fleet, name), ""
+    groups = fleet.groups if fleet is not None else ()
     if len(groups) == 1:
         return groups[0], ""
     fitting = [group for group in groups if _fits(group, here)]
@@ -44,6 +37,23 @@ def choose_group(fleet: Fleet | None, name: str | None, here: Here) -> tuple[Nod
         names = " or ".join(group.name for group in fitting)
         return None, f"this machine may be of {names}: say which with --group"
     return None, "no group of the profile has the GPUs of this machine: say which with --group"
+
+
+def group_named(fleet: Fleet | None, name: str) -> NodeGroup:
+    """Return a group of the profile by its name.
+
+    Raises:
+        UsageError: there is no group of that name, or no profile.
+    """
+    groups = fleet.groups if fleet is not None else ()
+    for group in groups:
+        if group.name == name:
+            return group
+    names = ", ".join(group.name for group in groups)
+    raise UsageError(
+        f"--group {name}: the profile has no such group" if groups else "no fleet is declared",
+        hint=f"its groups: {names}" if names else "run `torchpin init`, or leave --group out",
+    )
 
 
 def _fits(group: NodeGroup, here: Here) -> bool:

@@ -5,7 +5,7 @@ A node that sees no profile (a pod, a host without the shared folder) tells no g
 
 from __future__ import annotations
 
-from torchpin.errors import ConfigError, UsageError
+from torchpin.errors import ConfigError
 from torchpin.fleet.gpus import find_gpu
 from torchpin.fleet.model import Fleet, Gpu, Python
 from torchpin.report.style import clean
@@ -40,23 +40,6 @@ def compared(answer: Answer, fleet: Fleet | None, name: str | None = None) -> An
     return answer._replace(
         host=host._replace(group=group.name, differences=tuple(clean(text) for text in told))
     )
-
-
-def check_group(fleet: Fleet | None, name: str | None) -> None:
-    """Check that there is a group of that name.
-
-    Raises:
-        UsageError: there is none.
-    """
-    if name is None:
-        return
-    groups = fleet.groups if fleet is not None else ()
-    if all(group.name != name for group in groups):
-        names = ", ".join(group.name for group in groups)
-        raise UsageError(
-            f"--group {name}: the profile has no such group" if groups else "no fleet is declared",
-            hint=f"its groups: {names}" if names else "run `torchpin init`, or leave --group out",
-        )
 
 
 def _here(host: Host) -> Here:

@@ -104,8 +104,9 @@ def _split(word: str) -> tuple[str, str | None]:
         exact = (*known, *_GPUS, "reservation")
         if name not in exact:
             begun = [one for one in exact if one.startswith(name)]
-            # Beginnings that srun takes for one of these: longer ones of its own exist.
-            name = begun[0] if len(begun) == 1 and len(name) >= 5 else name
+            # srun takes a beginning that is no other's; --exclu may be --exclusive.
+            if len(begun) == 1 and len(name) >= (6 if begun[0] == "exclude" else 4):
+                name = begun[0]
         return name, value if equals else None
     if word.startswith("-") and len(word) > 1:
         for name, letter in known.items():
