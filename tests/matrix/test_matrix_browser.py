@@ -247,6 +247,17 @@ def test_where_one_install_serves_not_all_each_has_its_own(open_page: Open) -> N
     assert page.title().startswith("torch 2.14.1+cu126 on GeForce GTX 1080")
 
 
+def test_what_runs_only_partly_is_not_told_as_running(open_page: Open) -> None:
+    page = open_page("#gpu=GeForce+RTX+2080&driver=580.65.06&python=3.12")
+    assert big(page) == "torch 2.14.1+cu126 from the cu126 channel"
+    assert page.locator("#horizon p").all_inner_texts() == [
+        "GeForce RTX 2080",
+        "Runs the newest release: 2.15.0 from PyPI (cu132), "
+        "but only partly: a library in it fails there.",
+        "Whole: 2.14.1+cu126 from the cu126 channel.",
+    ]
+
+
 def test_a_link_opens_the_page_as_it_was_and_back_goes_back(open_page: Open) -> None:
     page = open_page()
     pick(page, "V100")

@@ -84,7 +84,15 @@ function check(id, fine, wrong) {
   return good;
 }
 
+function drawLegend() {
+  const signs = Object.entries(SIGN).map(([status, sign]) => [status, sign, SAYS[status]]);
+  const shown = state.gpus.length ? signs : [["there", "·", "published"], ["unknown", SIGN.unknown, SAYS.unknown]];
+  fill(at("legend"), ...shown.map(([style, sign, say]) =>
+    make("li", {}, make("span", { class: `sign ${style}`, "aria-hidden": "true" }, sign), say)));
+}
+
 function draw() {
+  drawLegend();
   drawFields();
   const chosen = state.gpus.length ? best(state) : null;
   const build = byId(state.build) ?? chosen?.build ?? null;
@@ -126,8 +134,6 @@ function start() {
   at("about").textContent = `Made by torchpin ${data.torchpin} from its catalog of ${data.date} (${data.digest.slice(0, 12)}). Every verdict is torchpin's own, worked out when the page was made; the page asks nothing of any host. What is inferred never says “does not run”.`;
   fill(at("platform"), ...data.platforms.map((name) => make("option", { value: name }, SYSTEMS[name] ?? name)));
   fill(at("python"), make("option", { value: "" }, "any"), ...data.pythons.map((name) => make("option", { value: name }, name.endsWith("t") ? `${name} (free-threaded)` : name)));
-  fill(at("legend"), ...Object.entries(SIGN).map(([status, sign]) =>
-    make("li", {}, make("span", { class: `sign ${status}`, "aria-hidden": "true" }, sign), SAYS[status])));
   if (data.presets.length) {
     at("presets").hidden = false;
     fill(at("presets"), ...data.presets.map((preset) =>

@@ -150,10 +150,13 @@ export function drawHorizon(choice) {
     const parts = [make("p", {}, name === NONE ? "No GPU" : name)];
     if (!release) {
       parts.push(make("p", {}, `No release since ${data.releases.at(-1)} is known to run.`));
-    } else if (release === newest) {
-      parts.push(make("p", {}, `Runs the newest release: ${release} from ${placeOf(build)}.`));
     } else {
-      parts.push(make("p", {}, `Last release: ${release} from ${placeOf(build)}.`));
+      const status = STATUS[verdictOf(build, one).status];
+      const how = status === "runs" ? "." : `, which ${SAYS[status]}.`.replace("which partly", "but only partly");
+      const last = release === newest ? "Runs the newest release" : "Last release";
+      parts.push(make("p", {}, `${last}: ${release} from ${placeOf(build)}${how}`));
+      const whole = status === "partly" ? best(one) : null;
+      if (whole && whole.build !== build) parts.push(make("p", {}, `Whole: ${whole.build.version} from ${placeOf(whole.build)}.`));
     }
     if (ended) {
       const why = blockOf(ended, one);
