@@ -36,20 +36,20 @@ local function shown()
   for _, one in ipairs(vim.diagnostic.get(buffer)) do table.insert(codes, one.code) end
   return table.concat(codes, " ")
 end
-vim.wait(60000, function() return shown() ~= "" end, 20)
+vim.wait(30000, function() return shown() ~= "" end, 20)
 say("found " .. shown())
 local asked = {
   textDocument = vim.lsp.util.make_text_document_params(buffer),
   range = { start = { line = 0, character = 0 }, ["end"] = { line = 3, character = 0 } },
   context = { diagnostics = {}, only = { "source.fixAll" } },
 }
-local answers = vim.lsp.buf_request_sync(buffer, "textDocument/codeAction", asked, 60000)
+local answers = vim.lsp.buf_request_sync(buffer, "textDocument/codeAction", asked, 30000)
 for _, answer in pairs(answers) do
   for _, action in ipairs(answer.result) do
     vim.lsp.util.apply_workspace_edit(action.edit, "utf-16")
   end
 end
-vim.wait(60000, function() return shown() == "" end, 20)
+vim.wait(30000, function() return shown() == "" end, 20)
 say("left " .. shown())
 for _, line in ipairs(vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) do say("line " .. line) end
 vim.cmd("qall!")

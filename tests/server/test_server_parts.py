@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("pygls")
 from lsprotocol import types as lsp
-from tests.server.editor import applied, index, position
+from tests.server.editor import FLEET, applied, index, position
 
 from torchpin.documents.base import apply_edits
 from torchpin.documents.kinds import kind_of
 from torchpin.documents.loader import read_as
 from torchpin.documents.suppressions import suppressions
+from torchpin.engine import Options
 from torchpin.server.actions import wanted
+from torchpin.server.analysis import Analysis, Memory, analyse
 from torchpin.server.buffers import changed, opened
 from torchpin.server.completion import Asked, asked, newest_first
+from torchpin.server.diagnostics import diagnostics
 from torchpin.server.edits import between, ignore_edit
 from torchpin.server.positions import ENCODINGS, Lines
+from torchpin.server.units import unit_of
 from torchpin.server.uris import path_of, uri_of
 
 TEXT = st.text(st.sampled_from("ab \t\r\n\x0c\u2028é漢🔥\ufeff"), max_size=30)
@@ -189,3 +195,52 @@ def test_kinds_of_actions_are_a_tree() -> None:
     assert wanted("source.fixAll.torchpin", ["source"])
     assert wanted("source.fixAll.torchpin", ["source.fixAll"])
     assert not wanted("source.fixAll.torchpin", ["source.organizeImports", "source.fix"])
+
+
+def analysed(folder: Path, **texts: str) -> Analysis:
+    """Return an analysis of some open files."""
+    (folder / "torchpin.toml").write_text(FLEET)
+    buffers = [
+        opened((folder / name.replace("_", ".")).as_uri(), "x", 1, text, str(folder))
+        for name, text in texts.items()
+    ]
+    place = (str(folder),)
+    return analyse(unit_of(buffers[0], place, {}), buffers, place, Options(()), Memory())
+
+
+def test_diagnostics_lead_to_the_pages_of_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torchpin.server.diagnostics.pages", lambda: "https://docs.example/rules/")
+    analysis = analysed(tmp_path, requirements_txt="torch==2.14.1\n")
+    found = diagnostics(analysis, "utf-16")[str(tmp_path / "requirements.txt")]
+    assert [one.code_description and one.code_description.href for one in found] == [
+        "https://docs.example/rules/TP201/",
+        "https://docs.example/rules/TP203/",
+    ]
+
+
+def test_words_without_effect_are_faded(tmp_path: Path) -> None:
+    text = (
+        "--index-url https://download.pytorch.org/whl/cu118\n--index-url https://m.example/simple\n"
+    )
+    analysis = analysed(tmp_path, requirements_txt=f"{text}torch==2.7.1\n")
+    found = diagnostics(analysis, "utf-16")[str(tmp_path / "requirements.txt")]
+    faded = [one for one in found if one.code == "TP414"]
+    assert faded and faded[0].tags == [lsp.DiagnosticTag.Unnecessary]
+    assert faded[0].range.start.line == 0
+
+
+def test_related_places_are_those_of_the_client(tmp_path: Path) -> None:
+    analysis = analysed(
+        tmp_path,
+        requirements_txt="torch==2.7.1\n",
+        pyproject_toml='[project]\nname = "a"\nversion = "0"\ndependencies = ["torch==2.8.0"]\n',
+    )
+    assert analysis.report is not None
+    found = diagnostics(analysis, "utf-16")
+    told = [one for some in found.values() for one in some if one.related_information]
+    assert told, found
+    related = (told[0].related_information or ())[0]
+    assert related.location.uri.startswith(tmp_path.as_uri())
+    assert related.location.range.end.character > 0

@@ -16,7 +16,7 @@ from lsprotocol.types import (
 )
 
 from torchpin.errors import ConfigError
-from torchpin.report.model import in_matrix
+from torchpin.report.model import fix_text, in_matrix
 from torchpin.report.pages import pages
 from torchpin.report.style import redact
 from torchpin.rules.model import DISPLAY, ERROR, INFO, WARNING, Finding
@@ -138,9 +138,7 @@ def message_of(finding: Finding) -> str:
     fix = finding.fix
     if fix is not None:
         kind = "to do by hand" if fix.safety == DISPLAY else f"{fix.safety} fix"
-        lines.append(f"{kind}: {redact(fix.message)}")
-        if fix.command:
-            lines.append(f"then run: {redact(fix.command)}")
+        lines.append(f"{kind}: {redact(fix_text(fix))}")
     return "\n".join(lines)
 
 
