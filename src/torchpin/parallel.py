@@ -99,7 +99,10 @@ def read_ahead(paths: Sequence[str], cache: dict[str, Document], jobs: int) -> N
     finally:
         for child, end in children:
             os.close(end)  # a child that still writes ends by that
-            os.waitpid(child, 0)
+            try:
+                os.waitpid(child, 0)
+            except ChildProcessError:  # who started torchpin lets the system bury its children
+                continue
     for path in rest:
         if path in found:
             cache[path] = found[path]

@@ -80,6 +80,7 @@ def test_what_children_ask_of_files_is_noted(folder: Path, tmp_path: Path) -> No
 def test_children_that_end_early_change_nothing(fate: str, folder: Path) -> None:
     probe = (
         f"import os, sys; sys.path[:0] = {sys.path!r}\n"
+        "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
         "from torchpin import parallel\n"
         "def end_early(paths, end):\n"
         f"    {fate}\n"
