@@ -231,6 +231,16 @@ def test_secrets_and_control_characters_do_not_get_through(
         assert "\u202e" not in told.out
 
 
+def test_secrets_that_json_escapes_are_found() -> None:
+    line = to_line(host("n1", notes=("https://u:hunter2@b.example/x",)))
+    collector = Collector()
+    at = line.replace("@", "\\u0040")
+    for escaped in (at, line.replace("://", ":\\/\\/"), at.replace("://", ":\\/\\/")):
+        (record,) = collector.feed(escaped)
+        assert isinstance(record, Host)
+        assert record.notes == ("https://****@b.example/x",)
+
+
 def test_markdown_cannot_be_marked_up_by_nodes() -> None:
     collector = collected(answer("n1", broken("n1", message="a|b <img> `x` [l](u)")))
     table = summary.markdown(collector.answers())

@@ -44,9 +44,23 @@ def test_gpus_that_are_asked_for(word: str) -> None:
     assert "--gres=gpu:8" not in command(read([]), node, ["true"], allocated=True)
 
 
-@pytest.mark.parametrize("word", ["--exclusive", "--exclu", "-c4", "--gpu-bind=none", "-A", "x y"])
-def test_other_options_stay_as_they_are(word: str) -> None:
-    assert read([word]) == SrunOptions((word,))
+@pytest.mark.parametrize(
+    "words",
+    [["--exclusive"], ["--exclu"], ["-c4"], ["--gpu-bind=none"], ["-A", "x y"], ["-q", "a", "-v"]],
+    ids=str,
+)
+def test_other_options_stay_as_they_are(words: list[str]) -> None:
+    assert read(words) == SrunOptions(tuple(words))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["hostname"], ["-p", "gpu", "hostname"], ["-A", "lab", "hostname"], ["--mem=1G", "./x", "-a"]],
+    ids=str,
+)
+def test_a_command_would_run_in_place_of_torchpin(words: list[str]) -> None:
+    with pytest.raises(UsageError, match="is no option of srun"):
+        read(words)
 
 
 @pytest.mark.parametrize("word", ["-o", "--output=x", "--outp=x", "--pty", "-h", "--multi-prog"])

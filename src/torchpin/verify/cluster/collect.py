@@ -192,7 +192,10 @@ def records(line: str) -> tuple[list[Record | Lost], str]:
                 found.append(Lost(redact(node), reason))
             continue
         try:
-            found.append(read_line(json.dumps(redacted(value))))
+            told = line[start.start() : place]
+            if any(mark in told for mark in ("@", "://", "\\")):  # else there is nothing to hide
+                told = json.dumps(redacted(value))
+            found.append(read_line(told))
         except LineError as error:
             problem = error.message
             damaged += 1

@@ -55,16 +55,22 @@ def read(words: Sequence[str]) -> SrunOptions:
     """Return what the words say.
 
     Raises:
-        UsageError: an option that takes srun's output or input away.
+        UsageError: an option that takes srun's output or input away, or a command.
     """
     told: dict[str, str] = {}
     rest: list[str] = []
-    asks = reservation = False
+    asks = reservation = may_be_value = False
     at = 0
     while at < len(words):
         word = words[at]
         at += 1
         name, value = _split(word)
+        if not name and not may_be_value:
+            raise UsageError(
+                f"{word!r} is no option of srun",
+                hint="what srun runs is torchpin itself: give options only",
+            )
+        may_be_value = bool(name) and value is None
         if name in _REFUSED:
             raise UsageError(
                 f"srun's option {word.partition('=')[0]} cannot be used here",
@@ -80,6 +86,7 @@ def read(words: Sequence[str]) -> SrunOptions:
                 raise UsageError(f"srun's option {word} needs a value")
             value = words[at]
             at += 1
+            may_be_value = False
         told[name] = value
         if name in _READ:
             rest.append(f"--{name}={value}")
