@@ -73,13 +73,34 @@ def requirement_entries(
     """Yield the ways in of one requirements file: one a client and command line."""
     bound = bound_groups(fleet, root.path)
     by_client: dict[tuple[str, tuple[str, ...]], list[Target]] = {}
-    for target in targets_of(fleet, root.path):
+    meant = targets_of(fleet, root.path)
+    for target in meant if bound else compiled_for(root, meant):
         key = (client_of(client, target.group), target.group.indexes)
         by_client.setdefault(key, []).append(target)
     private = dict(fleet.settings.indexes)
     for (name, indexes), targets in by_client.items():
         install = install_of(root, load, client=name, private=private, extra_indexes=indexes)
         yield Entry(install, tuple(targets), bound, indexes, install.documents)
+
+
+def compiled_for(root: Document, targets: Sequence[Target]) -> Sequence[Target]:
+    """Return the targets that a compiled list was made for, as ``--python-platform`` of the command
+    in its header tells; all of them if it tells none."""
+    if "--python-platform" not in root.text[:4000]:
+        return targets
+    from torchpin.documents.command_words import platform_in
+    from torchpin.documents.header import header_of
+
+    header = header_of(root)
+    words = header.command.replace("=", " ").split() if header is not None else []
+    at = words.index("--python-platform") + 1 if "--python-platform" in words else len(words)
+    named = words[at] if at < len(words) else ""
+    platform = platform_in(named)
+    if platform is None:
+        return targets
+    if "-" not in named and "_" not in named:  # a system, on any machine
+        platform = platform.split("-")[0]
+    return [one for one in targets if one.group.platform.startswith(platform)]
 
 
 def project_files(document: Document, load: Load) -> tuple[Document, Document | None]:

@@ -219,3 +219,17 @@ def test_a_script_for_macos_is_not_held_against_linux(tmp_path: Path) -> None:
     assert ("error", "TP205") in codes(tmp_path, "install.sh", line)
     assert codes(tmp_path, "install_mac.sh", line) == []
     assert ("error", "TP205") in codes(tmp_path, "machine.sh", line)
+
+
+def test_a_pin_that_cells_share_is_not_added_for_one_of_them(tmp_path: Path) -> None:
+    path = tmp_path / ".gitlab-ci.yml"
+    path.write_text(
+        "a:\n  image: python:3.12\n  parallel: {matrix: [{TORCH: ['2.0.0', '2.3.1', '2.4.1']}]}\n"
+        "  script:\n    - pip install torch==$TORCH torchvision"
+        " --index-url https://download.pytorch.org/whl/cu118\n"
+    )
+    result = fix(Options((str(path),), isolated=True, unsafe_fixes=True), FLEET)
+    text = path.read_text()
+    for document, data in result.changes:
+        text = data.decode(document.encoding)
+    assert "torchvision --index-url" in text

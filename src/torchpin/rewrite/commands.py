@@ -287,7 +287,8 @@ def disagreement(old: Document, new: Document, part: Part, after: Part) -> str:
     """Return which other part an edit of a variable would give another version, ``""`` if none.
 
     What changes in the others must be what this part now says itself. Where cells of a matrix
-    share the command, an index must not change for a cell that asks for another version.
+    share the command, neither an index nor a pin must change for a cell that asks for another
+    version.
     """
     mine = {(one.name, one.specifier) for one in after.document.declarations}
     named = {one.name for one in after.document.declarations if one.name in WATCHED}
@@ -303,7 +304,7 @@ def disagreement(old: Document, new: Document, part: Part, after: Part) -> str:
             or not {line.url for line in then.document.indexes} - links <= urls
             or (
                 before.span == part.span
-                and links != {line.url for line in then.document.indexes}
+                and (links != {line.url for line in then.document.indexes} or has != had)
                 and any((name, specifier) not in mine and name in named for name, specifier in has)
             )
         ):
