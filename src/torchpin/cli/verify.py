@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from torchpin.cli.arguments import Arguments
 from torchpin.cli.main import CLEAN, FINDINGS
@@ -92,13 +95,33 @@ def main(argv: list[str]) -> int:
     if not 0 < args.timeout < _LONGEST:
         raise UsageError("--timeout takes seconds above 0")
     args.gpus_wanted = _numbers(args.gpu)
-    if is_wanted(args):
-        from torchpin.cli import verify_cluster
+    with _ended_in_order():
+        if is_wanted(args):
+            from torchpin.cli import verify_cluster
 
-        return verify_cluster.run(args, behind)
-    if behind:
-        raise UsageError("what stands behind -- is for srun: it goes with --slurm")
-    return run_here(args)
+            return verify_cluster.run(args, behind)
+        if behind:
+            raise UsageError("what stands behind -- is for srun: it goes with --slurm")
+        return run_here(args)
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Leave by an exception when a signal asks to end: so that no child process stays behind."""
+    before = {}
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(number) not in (signal.SIG_IGN, _leave):  # nohup has one ignored
+            with suppress(ValueError):  # not in the main thread, which alone gets signals
+                before[number] = signal.signal(number, _leave)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _leave(number: int, frame: object) -> None:
+    sys.exit(128 + number)
 
 
 def run_here(args: Arguments) -> int:

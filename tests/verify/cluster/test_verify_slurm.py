@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ SCRIPT = """\
 #!/bin/sh
 case "$SLURMD_NODENAME $*" in
   "kill1 "*" work "*) kill -9 $PPID; sleep 1;;
-  "late1 "*" work "*) exec sleep 300;;
+  "late1 "*" work "*) echo $$ > "{folder}/process-late1"; exec sleep 300;;
 esac
 # what is allocated, for the test
 echo "$SLURM_GPUS_ON_NODE" > "{folder}/gpus-$SLURMD_NODENAME"
@@ -160,14 +160,13 @@ def test_a_node_that_takes_too_long_is_ended(run: Run, slurm: Slurm) -> None:
     node = run.nodes("--node-timeout=2", "--", "-w", "late1", code=1)["late1"]
     assert node["status"] == "cut-short"
     assert node["reason"].startswith("it was not done in 2 s and was ended")
-    assert "late1" not in slurm("squeue", "-h", "-o", "%N")
+    slurm_is_free(slurm, "late1")
 
 
 def test_a_busy_node_is_waited_for_and_then_named(run: Run, slurm: Slurm) -> None:
     other = subprocess.Popen(["srun", "-w", "c1", "sleep", "60"], env=slurm.environ)
     try:
-        while "c1" not in slurm("squeue", "-h", "-t", "R", "-o", "%N"):
-            time.sleep(0.1)
+        until(lambda: "c1" in slurm("squeue", "-h", "-t", "R", "-o", "%N"))
         node = run.nodes("--wait=2", "--", "-w", "c1", code=1)["c1"]
         assert node["status"] == "no-answer"
         assert node["reason"].startswith("it did not begin in 2 s and was ended: srun: job ")
@@ -272,26 +271,42 @@ def test_the_profile_names_the_group_and_what_differs(run: Run, tmp_path: Path) 
     assert done.stdout.startswith("training\n  2 nodes  ")
 
 
-def test_ctrl_c_leaves_no_job_behind(run: Run, slurm: Slurm) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_no_job_and_no_process(
+    run: Run, slurm: Slurm, number: signal.Signals, code: int
+) -> None:
     child = subprocess.Popen(
         run.words("--", "-w", "late1"),
         env=slurm.environ,
         cwd=run.folder,
         stderr=subprocess.PIPE,
         # a shell that runs the tests in the background has the signal ignored
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
-    while "late1" not in slurm("squeue", "-h", "-o", "%N"):
-        time.sleep(0.1)
-    os.kill(child.pid, signal.SIGINT)
+    process = run.folder / "process-late1"
+    process.unlink(missing_ok=True)
+    until(process.exists)
+    os.kill(child.pid, number)
     child.communicate(timeout=90)
-    assert child.returncode == 130
-    assert "late1" not in slurm("squeue", "-h", "-t", "R", "-o", "%N")
+    assert child.returncode == code
+    slurm_is_free(slurm, "late1")
+    until(lambda: not is_running(int(process.read_text())))
+
+
+def is_running(number: int) -> bool:
+    try:
+        return "State:\tZ" not in Path(f"/proc/{number}/status").read_text()
+    except FileNotFoundError:
+        return False
 
 
 def slurm_is_free(slurm: Slurm, name: str) -> None:
-    for _ in range(100):
-        if name not in slurm("squeue", "-h", "-o", "%N"):
+    until(lambda: name not in slurm("squeue", "-h", "-o", "%N"))
+
+
+def until(condition: Callable[[], bool]) -> None:
+    for _ in range(300):
+        if condition():
             return
         time.sleep(0.1)
-    raise AssertionError(f"{name} is busy")
+    raise AssertionError("it does not come to that")
