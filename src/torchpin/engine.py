@@ -11,25 +11,23 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from torchpin.catalog.drivers import load_drivers
-from torchpin.catalog.model import PLATFORMS, Build
+from torchpin.catalog.model import PLATFORMS
 from torchpin.catalog.store import Catalog, load_catalog
 from torchpin.documents.base import Document
 from torchpin.documents.discover import discover
 from torchpin.documents.kinds import KINDS, REQUIREMENTS, kind_of
 from torchpin.documents.loader import kind_by_text, load, read_as
-from torchpin.documents.pins import exact_version
 from torchpin.errors import TorchpinError, UsageError
-from torchpin.fleet.model import Fleet, NodeGroup, Settings, Target
+from torchpin.fleet.model import Fleet, NodeGroup, Settings
 from torchpin.judge.alike import SharedJudge
-from torchpin.judge.companions import loaded
-from torchpin.judge.model import Reason, Verdict
-from torchpin.judge.verdict import judge_companion
+from torchpin.judge.model import Verdict
+from torchpin.judging import judge_install
 from torchpin.named import NamedTuple
-from torchpin.rules.context import Context, Judged, JudgedSet, Way
+from torchpin.rules.context import Context, Way
+from torchpin.rules.ignores import idle_ignores, suppressed, unknown_codes
 from torchpin.rules.model import INFO, Finding
 from torchpin.rules.registry import Rule, all_rules, merge, run_rules
-from torchpin.select.alike import select_all
-from torchpin.select.model import Install, SelectedSet, Selection
+from torchpin.select.model import Selection
 from torchpin.ways import entries, project_of, without_echoes
 
 ROUNDS = 8
@@ -39,13 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from torchpin.resolve.model import Outcome
-    from torchpin.select.parts import Installed
-
-COMPANIONS = (
-    *("torchvision", "torchaudio", "torchtext", "torchcodec"),
-    *("torchao", "torchdata", "xformers", "bitsandbytes"),
-)
-
 
 NO_SETTINGS = Settings()
 
@@ -244,81 +235,6 @@ def read(
     return tuple(documents), tuple(failures), tuple(notes)
 
 
-HARDWARE = frozenset(("kernels", "driver", "driver-branch", "vendor"))
-
-
-def meant_build(selection: Selection, chosen: SelectedSet, catalog: Catalog) -> Build | None:
-    """Return the build that a pin means although it cannot be installed on the target.
-
-    Known only for an exact version that exists for the platform in exactly one place. (Hashes that
-    fit no known wheel say that another build is meant: nothing is judged then.)
-    """
-    if selection.miss is None or selection.miss.kind not in ("glibc", "python"):
-        return None
-    pin = exact_version(selection.placed.declaration.specifier) if selection.placed else None
-    if pin is None:
-        return None
-    builds = [
-        build
-        for build in catalog.find(
-            selection.package, version=pin[0], platform=chosen.target.group.platform
-        )
-        if any(
-            (build.home == "pypi" and index.kind.kind == "pypi" and not pin[1])
-            or (build.home == "channel" and index.kind.channel == build.channel)
-            for index in chosen.install.indexes
-        )
-    ]
-    return builds[0] if len(builds) == 1 else None
-
-
-def judge_set(
-    chosen: SelectedSet, catalog: Catalog, judge: SharedJudge, declared: bool
-) -> JudgedSet:
-    """Stage 3. Return the selections of one install on one target with their verdicts."""
-    torch = next((one for one in chosen.selections if one.package == "torch"), None)
-    judged: list[Judged] = []
-    for selection in chosen.selections:
-        verdict: Verdict | None = None
-        beside: tuple[Reason, ...] = ()
-        build = selection.build
-        if build is not None:
-            if declared:
-                host = torch.build if torch is not None else None
-                verdict = judge(loaded(build, host) if host else build, chosen.target)
-            if torch is not None and torch.build is not None and selection.package in COMPANIONS:
-                beside = judge_companion(build, torch.build)
-        elif declared:
-            meant = meant_build(selection, chosen, catalog)
-            if meant is not None:
-                found = judge(meant, chosen.target)
-                reasons = tuple(one for one in found.reasons if one.question in HARDWARE)
-                judged.append(Judged(selection, found._replace(reasons=reasons), meant))
-                continue
-        judged.append(Judged(selection, verdict, None, beside))
-    return JudgedSet(chosen, tuple(judged))
-
-
-def judge_install(
-    install: Install,
-    targets: Iterable[Target],
-    catalog: Catalog,
-    judge: SharedJudge,
-    declared: bool,
-    before: Mapping[str, Installed] | None = None,
-) -> tuple[JudgedSet, ...]:
-    """Stages 2 and 3 for one install on several targets.
-
-    ``before``: what is installed already; what a companion needs and is there is not installed.
-    """
-    sets = list(select_all(install, targets, catalog))
-    if before:
-        from torchpin.select.parts import without_installed
-
-        sets = [without_installed(chosen, before) for chosen in sets]
-    return tuple(judge_set(chosen, catalog, judge, declared) for chosen in sets)
-
-
 def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages, tuple[str, ...]]:
     """Run the first three stages."""
     declared = fleet is not None and bool(fleet.groups)
@@ -389,67 +305,6 @@ def orphans(context: Context, rules: Sequence[Rule]) -> Iterable[Finding]:
             yield from rule.orphans(context)
 
 
-def suppressed(finding: Finding, options: Options, settings: Settings) -> bool:
-    """True if a comment or a per-file setting silences the finding."""
-    from fnmatch import fnmatch
-
-    for pattern, codes in (*options.per_file_ignores, *settings.per_file_ignores):
-        path = finding.path.replace(os.sep, "/")
-        named = fnmatch(path, pattern) or fnmatch(os.path.basename(path), pattern)
-        if (named or fnmatch(path, f"*/{pattern}")) and any(
-            code == "ALL" or finding.code.startswith(code) for code in codes
-        ):
-            return True
-    if finding.document is None:
-        return False
-    if not finding.document.comments:
-        return False
-    from torchpin.documents.base import line_starts, position
-    from torchpin.documents.suppressions import suppressions
-
-    line = position(line_starts(finding.document.text), finding.span.start).line
-    bare = finding.code != "TP002"  # that a comment silences nothing, it does not silence
-    return any(
-        (one.codes or bare) and one.covers(finding.code, line)
-        for one in suppressions(finding.document)
-    )
-
-
-def idle_ignores(
-    stages: Stages, rules: Sequence[Rule], told: tuple[Finding, ...], options: Options
-) -> Iterable[Finding]:
-    """Return the silencing comments that silence nothing of what is told."""
-    documents = [one for one in stages.documents if one.comments]
-    if not documents or not stages.context.declared:
-        return ()
-    from torchpin.rules.ignores import UnusedIgnore
-    from torchpin.seen import is_folder
-
-    whole = any(map(is_folder, options.paths or (".",)))
-    ran = [rule.code for rule in rules]
-    asked = [rule for rule in rules if isinstance(rule, UnusedIgnore)]
-    return [one for rule in asked for one in rule.unused(documents, told, ran, whole=whole)]
-
-
-def unknown_codes(documents: Iterable[Document]) -> tuple[str, ...]:
-    """Return a note for each code in a silencing comment that no rule has: it silences nothing."""
-    from torchpin.documents.suppressions import suppressions
-
-    found = [
-        (f"{document.path}:{one.line}", code)
-        for document in documents
-        if document.comments
-        for one in suppressions(document)
-        for code in one.codes
-    ]
-    known = [rule.code for rule in all_rules()] if found else []
-    return tuple(
-        f"{place}: no rule begins with {code!r}: it silences nothing"
-        for place, code in found
-        if not any(rule.startswith(code) for rule in known)
-    )
-
-
 def old_catalog(catalog: Catalog, options: Options, settings: Settings) -> str:
     """Return what to say if the catalog is older than the settings allow, else ``""``."""
     from torchpin.catalog.staleness import is_stale, sentence
@@ -479,8 +334,10 @@ def report_of(
 
         findings = attach_fixes(findings, context, options.policy or settings.policy, only)
     told = merge((*stages.failures, *findings))
-    told = (*told, *idle_ignores(stages, rules, told, options))
-    findings = tuple(one for one in told if not suppressed(one, options, settings))
+    if context.declared:
+        told = (*told, *idle_ignores(stages.documents, rules, told, options.paths or (".",)))
+    per_file = (*options.per_file_ignores, *settings.per_file_ignores)
+    findings = tuple(one for one in told if not suppressed(one, per_file))
     rows = tuple((way, one) for way in context.ways for some in way.sets for one in some.judged)
     selections = tuple(
         (one.selection, one.verdict if one.would_be is None else None) for _, one in rows

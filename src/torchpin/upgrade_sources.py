@@ -9,9 +9,10 @@ import os
 from collections.abc import Iterable, Iterator
 
 from torchpin.documents.base import Document, line_starts, position
-from torchpin.engine import Options, Reader, Stages, suppressed
+from torchpin.engine import Options, Reader, Stages
 from torchpin.errors import TorchpinError
 from torchpin.report.upgrade_model import Break
+from torchpin.rules.ignores import suppressed
 from torchpin.rules.model import INFO
 
 
@@ -23,12 +24,12 @@ def code_breaks(stages: Stages, options: Options, version: str, reader: Reader) 
 
     if Version(version) < Version(SINCE):
         return
-    settings = stages.context.fleet.settings
+    per_file = (*options.per_file_ignores, *stages.context.fleet.settings.per_file_ignores)
     for document in python_documents(stages, options, reader):
         for rule in (kind() for kind in RULES):
             uses = rule.uses(document)
             for one in rule.told(document, uses, (version, True)) if uses else ():
-                if suppressed(one, options, settings):
+                if suppressed(one, per_file):
                     continue
                 yield Break(
                     "source",

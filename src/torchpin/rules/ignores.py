@@ -1,7 +1,8 @@
-"""TP002: comments that silence nothing."""
+"""Which findings a comment or a setting silences; TP002: comments that silence nothing."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from torchpin.documents.base import Document, line_starts, position
@@ -9,7 +10,7 @@ from torchpin.documents.suppressions import Suppression, suppressions
 from torchpin.evidence import MEASURED
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import DISPLAY, INFO, Because, Finding, Fix
-from torchpin.rules.registry import Rule
+from torchpin.rules.registry import Rule, all_rules
 
 _ACROSS = "TP5"
 """Rules that compare files: of one file alone they say nothing."""
@@ -95,6 +96,65 @@ class UnusedIgnore(Rule):
         )._replace(
             fix=Fix(DISPLAY, "remove the comment" if every else f"remove {', '.join(idle)}", ())
         )
+
+
+def suppressed(finding: Finding, per_file: Iterable[tuple[str, tuple[str, ...]]]) -> bool:
+    """True if a comment or a per-file setting silences the finding."""
+    from fnmatch import fnmatch
+
+    for pattern, codes in per_file:
+        path = finding.path.replace(os.sep, "/")
+        named = fnmatch(path, pattern) or fnmatch(os.path.basename(path), pattern)
+        if (named or fnmatch(path, f"*/{pattern}")) and any(
+            code == "ALL" or finding.code.startswith(code) for code in codes
+        ):
+            return True
+    if finding.document is None:
+        return False
+    if not finding.document.comments:
+        return False
+    line = position(line_starts(finding.document.text), finding.span.start).line
+    bare = finding.code != "TP002"  # that a comment silences nothing, it does not silence
+    return any(
+        (one.codes or bare) and one.covers(finding.code, line)
+        for one in suppressions(finding.document)
+    )
+
+
+def idle_ignores(
+    documents: Iterable[Document],
+    rules: Sequence[Rule],
+    told: tuple[Finding, ...],
+    asked: Sequence[str],
+) -> Iterable[Finding]:
+    """Return the silencing comments that silence nothing of what is told; ``asked``: the paths that
+    were to be looked at."""
+    commented = [one for one in documents if one.comments]
+    if not commented:
+        return ()
+    from torchpin.seen import is_folder
+
+    whole = any(map(is_folder, asked))
+    ran = [rule.code for rule in rules]
+    mine = [rule for rule in rules if isinstance(rule, UnusedIgnore)]
+    return [one for rule in mine for one in rule.unused(commented, told, ran, whole=whole)]
+
+
+def unknown_codes(documents: Iterable[Document]) -> tuple[str, ...]:
+    """Return a note for each code in a silencing comment that no rule has: it silences nothing."""
+    found = [
+        (f"{document.path}:{one.line}", code)
+        for document in documents
+        if document.comments
+        for one in suppressions(document)
+        for code in one.codes
+    ]
+    known = [rule.code for rule in all_rules()] if found else []
+    return tuple(
+        f"{place}: no rule begins with {code!r}: it silences nothing"
+        for place, code in found
+        if not any(rule.startswith(code) for rule in known)
+    )
 
 
 RULES = (UnusedIgnore,)
