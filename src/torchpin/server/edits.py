@@ -103,7 +103,9 @@ def ignore_edit(document: Document, offset: int, code: str) -> Edit | None:
     end = starts[line] if line < len(starts) else len(text)
     stop = begin + len(text[begin:end].rstrip("\r\n"))
     words = f"# torchpin: ignore[{code}]"
-    drafts.append(Edit(Span(stop, stop), f"  {words}"))
+    file = _whole(document)
+    if file.kind != "dockerfile":  # there a comment has a line of its own
+        drafts.append(Edit(Span(stop, stop), f"  {words}"))
     above = line
     while above > 1 and text[starts[above - 2] : starts[above - 1]].rstrip().endswith("\\"):
         above -= 1
@@ -113,9 +115,8 @@ def ignore_edit(document: Document, offset: int, code: str) -> Edit | None:
         row = text[at:end]
         indent = row[: len(row) - len(row.lstrip(" \t"))]
         drafts.append(Edit(Span(at, at), f"{indent}{words}{document.newline}"))
-    file = _whole(document)
     for draft in drafts:
-        if _silences(file, draft, offset, code):
+        if _silences(file, draft, offset, code, in_part=document.kind == "part"):
             return draft
     return None
 
@@ -129,13 +130,17 @@ def _whole(document: Document) -> Document:
     return read_as(kind_of(document.path) or kind_by_text(data), document.path, data)
 
 
-def _silences(document: Document, draft: Edit, offset: int, code: str) -> bool:
+def _silences(document: Document, draft: Edit, offset: int, code: str, *, in_part: bool) -> bool:
     text = apply_edits(document.text, (draft,))
     after = read_as(document.kind, document.path, document.encode(text))
     moved = offset + (len(draft.text) if draft.span.start <= offset else 0)
     line = position(line_starts(text), moved).line
+    # What a reader does not take for a comment silences nothing: within a string, behind FROM.
+    held = [part.document.comments for part in after.parts] if in_part else [after.comments]
     return _asked(after) == _asked(document) and any(
-        one.covers(code, line) for one in suppressions(after)
+        one.covers(code, line)
+        and all(any(span.start <= one.span.start < span.end for span in some) for some in held)
+        for one in suppressions(after)
     )
 
 
