@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from itertools import chain
@@ -21,6 +22,7 @@ from tests.plugin.steered import (
     uv_plan,
 )
 
+from torchpin.cli.constraints import write
 from torchpin.errors import UsageError
 from torchpin.plugin.plan import torch_specifier
 
@@ -230,3 +232,22 @@ def test_without_a_fleet_it_says_how_to_declare_one(tmp_path: Path) -> None:
     done = torchpin("constraints", "--isolated", cwd=tmp_path)
     assert done.returncode == 2
     assert "torchpin init" in done.stderr
+
+
+def test_what_is_no_file_is_written_into_and_a_file_keeps_its_mode(tmp_path: Path) -> None:
+    """A superuser could rename a file over /dev/null: no program could write there any more."""
+    pipe, kept = tmp_path / "pipe", tmp_path / "c.txt"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write(str(pipe), "torch==2.14.1\n")
+        assert os.read(reader, 100) == b"torch==2.14.1\n"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    write(os.devnull, "torch==2.14.1\n")
+    assert not Path(os.devnull).is_file()
+    kept.touch(mode=0o600)
+    write(str(kept), "torch==2.14.1\n")
+    assert kept.read_text() == "torch==2.14.1\n"
+    assert kept.stat().st_mode & 0o777 == 0o600

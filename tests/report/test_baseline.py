@@ -49,7 +49,7 @@ def test_lines_above_and_messages_do_not_count(tmp_path: Path) -> None:
     before = finding(document(path))
     after = finding(document(path, f"scipy\n\n{TEXT}"), message="another sentence")
     known = counted([entry_of(before, str(tmp_path))])
-    assert split([after], known, str(tmp_path)) == ((), 1, ())
+    assert split([after], known, str(tmp_path)) == ((), 1, {})
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,23 @@ def test_alike_findings_are_counted(tmp_path: Path) -> None:
     one = finding(document(tmp_path / "requirements.txt"))
     known = counted([entry_of(one, str(tmp_path))] * 2)
     assert len(split([one] * 3, known, str(tmp_path)).new) == 1
-    assert len(split([one], known, str(tmp_path)).gone) == 1
+    assert split([one], known, str(tmp_path)).gone == {entry_of(one, str(tmp_path)): 1}
+
+
+def test_a_count_costs_nothing(tmp_path: Path) -> None:
+    """Whoever writes the file decides the number; it must not decide how much is held."""
+    many = {Entry("a", "TP201", "", "", "", ""): 10**15}
+    assert load(dump(many), "b") == many
+    assert split([], many, str(tmp_path)).gone == many
+
+
+def test_of_a_long_line_the_beginning_and_a_digest_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "requirements.txt"
+    long = f"torch==2.11.0  # {'x' * 1_000_000}"
+    entry = entry_of(finding(document(path, long)), str(tmp_path))
+    assert len(entry.text) < 300 and entry.text.startswith("torch==2.11.0  # xxx")
+    assert entry == entry_of(finding(document(path, long)), str(tmp_path))
+    assert entry != entry_of(finding(document(path, f"{long}y")), str(tmp_path))
 
 
 def test_text_is_read_back_and_short_in_diffs(tmp_path: Path) -> None:
@@ -81,11 +97,11 @@ def test_text_is_read_back_and_short_in_diffs(tmp_path: Path) -> None:
     entries = [
         entry_of(finding(where, code), str(tmp_path)) for code in ("TP203", "TP201", "TP201")
     ]
-    text = dump(entries)
+    text = dump(counted(entries))
     assert load(text, "b") == counted(entries)
     assert len(text.splitlines()) == 4
-    assert text == dump(reversed(entries))
-    assert load(dump(()), "b") == {}
+    assert text == dump(counted(reversed(entries)))
+    assert load(dump({}), "b") == {}
 
 
 def test_credentials_are_not_kept(tmp_path: Path) -> None:
@@ -94,7 +110,7 @@ def test_credentials_are_not_kept(tmp_path: Path) -> None:
         "--index-url https://bob:hunter2@pypi.example/simple\n",
     )
     one = finding(document(tmp_path / "x"))._replace(document=where, span=Span(0, 5))
-    assert "hunter2" not in dump([entry_of(one, str(tmp_path))])
+    assert "hunter2" not in dump(counted([entry_of(one, str(tmp_path))]))
 
 
 @pytest.mark.parametrize(
@@ -104,6 +120,8 @@ def test_credentials_are_not_kept(tmp_path: Path) -> None:
         "[]",
         '{"version": 1}',
         '{"version": 2, "findings": []}',
+        '{"version": true, "findings": []}',
+        pytest.param("[" * 200_000, id="deep"),
         '{"version": 1, "findings": [3]}',
         '{"version": 1, "findings": [{"path": "a"}]}',
         '{"version": 1, "findings": [{"path": "a", "code": "TP201", "count": 0}]}',

@@ -129,6 +129,7 @@ def test_two_secrets_in_one_line() -> None:
 def test_control_characters_are_escaped() -> None:
     evil = "torch==1\x1b]0;owned\x07\u202e"
     assert visible(evil) == "torch==1\\x1b]0;owned\\x07\\u202e"
+    assert visible("a\u061cb\u00adc\ufeffd\U000e0041e") == "a\\u061cb\\xadc\\ufeffd\\U000e0041e"
     doc = document(f"{evil}\n")
     _, lines = frame(doc, Span(0, len(evil)), Locator(), PLAIN, "error")
     assert "\x1b" not in "".join(lines)

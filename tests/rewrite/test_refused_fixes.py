@@ -50,3 +50,26 @@ def test_one_bad_fix_does_not_stop_the_others(
     assert "whl/cu124" not in other.read_text()
     assert told.count("not mended") == 1 and "Dockerfile: not mended (" in told
     assert "not edited: it would install others" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("setup.cfg", "[options]\ninstall_requires =\n    torch==2.14.0\n"),
+        ("setup.py", "from setuptools import setup\nsetup(install_requires=['torch==2.14.0'])\n"),
+    ],
+)
+def test_uv_keeps_no_index_where_no_toml_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str
+) -> None:
+    """uv reads them too, but what it would need cannot be written there: advice, no edit."""
+    path = tmp_path / name
+    path.write_text(text)
+    fleet = ["--isolated", "--gpu", "V100", "--driver", "550.54.15", "--python", "3.11"]
+    assert guarded(["fix", "--unsafe-fixes", *fleet, "--client", "uv", str(path)]) == 1
+    told = capsys.readouterr()
+    assert "torch 2.14.0 (channel cu126); not written into this file" in told.out
+    assert "internal" not in told.err
+    assert path.read_text() == text
+    new = ["upgrade", "--isolated", "--to", "2.15", "--gpu", "A100", "--driver", "590.44.01"]
+    assert guarded([*new, "--python", "3.11", "--client", "uv", str(path)]) in (0, 1)

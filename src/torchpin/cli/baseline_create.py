@@ -46,7 +46,7 @@ def main(argv: list[str]) -> int:
     from torchpin import engine
     from torchpin.cli.common import fleet_of, options_of
     from torchpin.cli.constraints import write
-    from torchpin.report.baseline import dump, entry_of
+    from torchpin.report.baseline import counted, dump, entry_of
     from torchpin.report.model import plural
 
     options = options_of(args)
@@ -63,7 +63,7 @@ def main(argv: list[str]) -> int:
         )
     found = engine.check(options, fleet).findings
     folder = os.path.dirname(path)
-    write(path, dump(entry_of(finding, folder) for finding in found))
+    write(path, dump(counted(entry_of(finding, folder) for finding in found)))
     out(f"Wrote {clean(path)}: {plural(len(found), 'finding')}.\n")
     if not args.quiet and os.path.realpath(path) != os.path.realpath(setting or os.devnull):
         note(

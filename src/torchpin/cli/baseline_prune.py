@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
     from torchpin.cli.common import fleet_of, options_of
     from torchpin.cli.constraints import write
     from torchpin.cli.narrow import asked_for, read
-    from torchpin.report.baseline import counted, dump, load, split
+    from torchpin.report.baseline import dump, load, split
     from torchpin.report.model import plural
 
     options = options_of(args)
@@ -47,10 +47,11 @@ def main(argv: list[str]) -> int:
     path: str = args.baseline or setting or NAME
     known = load(read(path), path)
     found = split(engine.check(options, fleet).findings, known, os.path.dirname(path))
-    gone = counted(one for one in found.gone if asked_for(one, path, args))
-    kept = [entry for entry, count in known.items() for _ in range(count - gone.get(entry, 0))]
+    gone = {one: count for one, count in found.gone.items() if asked_for(one, path, args)}
+    left = {entry: count - gone.get(entry, 0) for entry, count in known.items()}
+    kept = {entry: count for entry, count in left.items() if count}
     if gone:
         write(path, dump(kept))
     number = plural(sum(gone.values()), "finding")
-    out(f"Took {number} out of {clean(path)}; {len(kept)} left.\n")
+    out(f"Took {number} out of {clean(path)}; {sum(kept.values())} left.\n")
     return CLEAN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 
 from torchpin.cli.common import fleet_of, options_of
@@ -96,18 +97,41 @@ def main(argv: list[str]) -> int:
 
 
 def write(path: str, text: str) -> None:
-    """Write a file whole or not at all.
+    """Write a file whole or not at all; one that is there keeps its mode.
+
+    What is no file (``/dev/null``, a pipe) is written into, never replaced.
 
     Raises:
         TorchpinError: it cannot be written.
     """
+    status = _status(path)
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        _write_into(path, text)
+        return
     target = os.path.realpath(path)
     beside = f"{target}.{os.getpid()}.new"
     try:
         with open(beside, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
+        if status is not None:
+            os.chmod(beside, stat.S_IMODE(status.st_mode))
         os.replace(beside, target)
     except OSError as error:
         if os.path.exists(beside):
             os.unlink(beside)
+        raise TorchpinError(f"cannot be written: {error.strerror}", path=path) from error
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except (OSError, ValueError):  # nothing is there, or writing will tell
+        return None
+
+
+def _write_into(path: str, text: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
         raise TorchpinError(f"cannot be written: {error.strerror}", path=path) from error

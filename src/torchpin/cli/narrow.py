@@ -36,11 +36,11 @@ def narrowed(view: CheckView, args: Arguments) -> tuple[CheckView, tuple[str, ..
         if found.known:
             are = "is" if found.known == 1 else "are"
             notes.append(f"{plural(found.known, 'finding')} {are} in the baseline, {name}")
-        gone = [one for one in found.gone if asked_for(one, path, args)]
+        gone = sum(count for one, count in found.gone.items() if asked_for(one, path, args))
         if gone and args.changed_since is None and args.evidence is None:
-            are, them = ("is", "it") if len(gone) == 1 else ("are", "them")
+            are, them = ("is", "it") if gone == 1 else ("are", "them")
             notes.append(
-                f"{plural(len(gone), 'finding')} of the baseline {are} mended: "
+                f"{plural(gone, 'finding')} of the baseline {are} mended: "
                 f"torchpin baseline prune takes {them} out"
             )
     return view._replace(findings=findings), tuple(one for one in notes if one)

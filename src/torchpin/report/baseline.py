@@ -8,7 +8,7 @@ message counts: an edit above it, or a newer catalog, makes no new finding of it
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from torchpin.errors import ConfigError
 from torchpin.named import NamedTuple
@@ -24,6 +24,8 @@ HARDWARE = "TP2"
 """Rules whose finding on another node group is another one."""
 PYTHON = "TP102"
 """The rule whose finding for another Python is another one."""
+LONGEST = 200
+"""Characters of a line that are written down; a longer one ends in a digest of all of it."""
 
 
 class Entry(NamedTuple):
@@ -44,8 +46,8 @@ class Split(NamedTuple):
 
     new: tuple[Finding, ...]
     known: int
-    gone: tuple[Entry, ...]
-    """Entries that no finding of the run fits, once for each count that is left."""
+    gone: dict[Entry, int]
+    """Entries that no finding of the run fits, and how many of each."""
 
 
 def entry_of(finding: Finding, folder: str) -> Entry:
@@ -60,11 +62,19 @@ def entry_of(finding: Finding, folder: str) -> Entry:
     return Entry(
         path.replace(os.sep, "/"),
         finding.code,
-        redact(text),
+        _short(redact(text)),
         finding.package or "",
         (finding.group or "") if finding.code.startswith(HARDWARE) else "",
         (finding.python or "") if finding.code == PYTHON else "",
     )
+
+
+def _short(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    from torchpin.seen import digest
+
+    return f"{text[:LONGEST]}… {digest(text.encode('utf-8', 'surrogatepass'))}"
 
 
 def counted(entries: Iterable[Entry]) -> dict[Entry, int]:
@@ -85,16 +95,16 @@ def split(findings: Sequence[Finding], known: dict[Entry, int], folder: str) -> 
             left[entry] -= 1
         else:
             new.append(finding)
-    gone = tuple(entry for entry, count in left.items() for _ in range(count))
+    gone = {entry: count for entry, count in left.items() if count}
     return Split(tuple(new), len(findings) - len(new), gone)
 
 
-def dump(entries: Iterable[Entry]) -> str:
+def dump(entries: Mapping[Entry, int]) -> str:
     """Return the text of a baseline: one line an entry, sorted, so that diffs are short."""
     import json
 
     lines = []
-    for entry, count in sorted(counted(entries).items()):
+    for entry, count in sorted(entries.items()):
         words = {key: value for key, value in zip(Entry._fields, entry, strict=True) if value}
         lines.append(json.dumps({**words, **({"count": count} if count > 1 else {})}))
     body = ",\n  ".join(lines)
@@ -112,11 +122,11 @@ def load(text: str, path: str) -> dict[Entry, int]:
     hint = "write it anew: torchpin baseline create --force"
     try:
         data: Any = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"is no baseline: {error}", path=path, hint=hint) from error
     if not isinstance(data, dict) or not isinstance(data.get("findings"), list):
         raise ConfigError("is no baseline: it has no findings", path=path, hint=hint)
-    if data.get("version") != VERSION:
+    if type(data.get("version")) is not int or data["version"] != VERSION:
         raise ConfigError(
             f"is a baseline of version {data.get('version')!r}, not {VERSION}", path=path, hint=hint
         )

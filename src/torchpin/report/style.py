@@ -30,7 +30,11 @@ _LOOSE = regex(
 )
 """Credentials where no well-formed URL is: half of one, or one that a blank or a quote cuts."""
 _VARIABLES = regex(r"(?:\$\{[A-Z0-9_]+\}|:)+")
-_CONTROL = regex(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+_CONTROL = regex(
+    r"[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    r"\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""What is not seen, or turns the order of what is seen around."""
 
 
 class Style(NamedTuple):
@@ -134,4 +138,6 @@ def _escape(character: str) -> str:
     code = ord(character)
     if character == "\t":
         return " "
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

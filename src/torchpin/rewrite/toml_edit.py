@@ -28,13 +28,20 @@ class ShapeError(ValueError):
 
 
 class TomlText:
-    """A TOML text under edit."""
+    """A TOML text under edit.
+
+    Raises:
+        ShapeError: the text is no TOML: uv reads ``setup.cfg`` and ``setup.py`` too.
+    """
 
     def __init__(self, text: str, newline: str) -> None:
         self.text = text
         self.newline = newline
-        self.spans: Spans = scan(text)
-        self.data: dict[str, Any] = parsed(text)
+        try:
+            self.spans: Spans = scan(text)
+            self.data: dict[str, Any] = parsed(text)
+        except ValueError as error:
+            raise ShapeError(f"is no TOML: {error}") from error
         self.strict = is_toml_1_0(text)
         """Only a file that is of TOML 1.1 itself may be of TOML 1.1 after an edit."""
 
