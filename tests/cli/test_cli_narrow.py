@@ -126,6 +126,68 @@ def test_changed_files_alone(project: Path, told, capsys) -> None:  # type: igno
     assert {path for _, path in told("--changed-since", "main")[1]} >= {"requirements.txt"}
 
 
+def commit(folder: Path) -> None:
+    git(folder, "init", "-b", "main")
+    git(folder, "add", ".")
+    git(folder, "commit", "-m", "first")
+
+
+def test_of_other_repositories_git_says_nothing_here(project: Path, told, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """What is not known to be unchanged is told: a submodule, a clone within, a place outside."""
+    repository, outside = project / "train", project / "requirements.txt"
+    inner, module = repository / "inner", repository / "module"
+    commit(repository)
+    for folder in (inner, module):
+        folder.mkdir()
+        (folder / "requirements.txt").write_text("torch==2.11.0\n")
+        commit(folder)
+    git(repository, "add", "module")
+    git(repository, "commit", "-m", "second")
+    monkeypatch.chdir(repository)
+
+    def paths(*words: str) -> set[str]:
+        volta = ("--gpu", "V100", "--driver", "550.54.15", "--python", "3.11")
+        return {path for _, path in told("--changed-since", "main", *volta, *words)[1]}
+
+    assert paths() == {"inner/requirements.txt"}
+    assert paths(".", str(outside)) == {"inner/requirements.txt", str(outside)}
+    (module / "requirements.txt").write_text("torch==2.11.0 \n")
+    git(repository, "config", "diff.ignoreSubmodules", "all")
+    assert paths() == {"inner/requirements.txt", "module/requirements.txt"}
+    git(module, "commit", "-am", "third")
+    assert paths("module") == {"module/requirements.txt"}
+    monkeypatch.chdir(module)
+    assert paths() == set()
+
+
+def test_settings_in_a_project_file_may_have_brought_any(project: Path, told, capsys) -> None:  # type: ignore[no-untyped-def]
+    (project / "torchpin.toml").unlink()
+    fleet = PROFILE.replace("[fleet", "[tool.torchpin.fleet")
+    (project / "pyproject.toml").write_text(fleet)
+    commit(project)
+    assert told("--changed-since", "main") == (0, [])
+    (project / "pyproject.toml").write_text(fleet.replace("3.11", "3.15"))
+    assert ("TP102", "train/requirements.txt") in told("--changed-since", "main")[1]
+    guarded(["check", "--changed-since", "main"])
+    assert "pyproject.toml changed since main: all findings" in capsys.readouterr().err
+    (project / "pyproject.toml").write_text(f"# the same\n{fleet}")
+    guarded(["check", "--changed-since", "main"])
+    assert "all findings" not in capsys.readouterr().err
+
+
+def test_lock_that_is_gone_changes_its_project(project: Path, told) -> None:  # type: ignore[no-untyped-def]
+    (project / "pyproject.toml").write_text(
+        '[project]\nname = "a"\nversion = "1"\ndependencies = ["torch==2.11.0"]\n'
+    )
+    (project / "uv.lock").write_text(
+        'version = 1\nrequires-python = ">=3.11"\n\n[[package]]\nname = "a"\nversion = "1"\n'
+        'source = { virtual = "." }\n'
+    )
+    commit(project)
+    (project / "uv.lock").unlink()
+    assert {path for _, path in told("--changed-since", "main")[1]} == {"pyproject.toml"}
+
+
 @pytest.mark.parametrize("revision", ["nowhere", "--output=x", ""])
 def test_revision_that_is_none(
     project: Path, capsys: pytest.CaptureFixture[str], revision: str
@@ -134,7 +196,9 @@ def test_revision_that_is_none(
     git(project, "add", ".")
     git(project, "commit", "-m", "first")
     assert guarded(["check", f"--changed-since={revision}"]) == 2
-    assert "--changed-since" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "--changed-since" in message
+    assert ("there is no commit 'nowhere'" in message) is (revision == "nowhere")
     assert not (project / "x").exists()
 
 

@@ -12,6 +12,12 @@ from torchpin.report.baseline import Entry, load, split
 from torchpin.report.model import CheckView, plural
 from torchpin.rules.model import Finding
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from torchpin.documents.changed import Changes
+
 
 def narrowed(view: CheckView, args: Arguments) -> tuple[CheckView, tuple[str, ...]]:
     """Return the view without what the arguments and the baseline leave out, and what is to be
@@ -25,7 +31,7 @@ def narrowed(view: CheckView, args: Arguments) -> tuple[CheckView, tuple[str, ..
     if args.evidence is not None:
         findings = tuple(one for one in findings if known_by(one, args.evidence))
     if args.changed_since is not None:
-        findings, note = changed(findings, args.changed_since)
+        findings, note = changed(findings, args.changed_since, profile_of(args))
         notes.append(note)
     path = baseline_of(view, args)
     if path:
@@ -88,31 +94,69 @@ def known_by(finding: Finding, least: str) -> bool:
     return all(ORDER.index(one.evidence) <= ORDER.index(least) for one in finding.because)
 
 
-def changed(findings: tuple[Finding, ...], revision: str) -> tuple[tuple[Finding, ...], str]:
+def profile_of(args: Arguments) -> str | None:
+    """Return the path of the profile in use, None if there is none."""
+    config: str | None = args.config
+    if config is not None or args.isolated:
+        return config
+    from torchpin.fleet.profile import find_profile
+
+    return find_profile(args.stdin_filename or (args.paths or (".",))[0])
+
+
+def changed(
+    findings: tuple[Finding, ...], revision: str, profile: str | None = None
+) -> tuple[tuple[Finding, ...], str]:
     """Return the findings that changes since a revision may have brought.
 
-    These are the findings in changed files, those that point to one, and those in a lock whose
-    project file changed. A changed profile may have brought any.
+    These are the findings in changed files, those that point to one, and those in the project file
+    or the lock of a folder where either changed. A changed profile may have brought any. So may
+    what lies outside of the repository: git does not tell whether it changed.
     """
     from torchpin.documents.changed import changed_since
 
-    files = changed_since(revision)
-    profiles = sorted(
-        os.path.relpath(path) for path in files if os.path.basename(path) == "torchpin.toml"
-    )
+    changes = changed_since(revision)
+    profiles = [path for path in changes.files if os.path.basename(path) == "torchpin.toml"]
+    if profile is not None and _fleet_changed(os.path.realpath(profile), changes):
+        profiles.append(os.path.realpath(profile))
     if profiles:
-        return findings, f"{profiles[0]} changed since {revision}: all findings are told"
-    projects = {os.path.dirname(path) for path in files if os.path.basename(path) in _MANIFESTS}
+        first = min(map(os.path.relpath, profiles))
+        return findings, f"{first} changed since {revision}: all findings are told"
+    projects = {
+        os.path.dirname(path)
+        for path in changes.files
+        if os.path.basename(path) in _MANIFESTS or kind_of(path) in _LOCKS
+    }
 
     def touched(finding: Finding) -> bool:
-        places = {os.path.realpath(finding.path)}
-        places.update(os.path.realpath(one.path) for one in finding.related)
-        if places & files:
+        place = os.path.realpath(finding.path)
+        if changes.holds(place):
             return True
-        folder = os.path.dirname(os.path.realpath(finding.path))
-        return folder in projects and kind_of(finding.path) in _LOCKS
+        if any(os.path.realpath(one.path) in changes.files for one in finding.related):
+            return True
+        told = os.path.basename(place) in _MANIFESTS or kind_of(place) in _LOCKS
+        return told and os.path.dirname(place) in projects
 
     return tuple(one for one in findings if touched(one)), ""
+
+
+def _fleet_changed(profile: str, changes: Changes) -> bool:
+    """True if the settings in a profile differ; those in a ``pyproject.toml`` are a part of it."""
+    if profile not in changes.files:
+        return False
+    if os.path.basename(profile) != "pyproject.toml":
+        return True
+    from torchpin.documents.toml_view import read_toml
+
+    with open(profile, "rb") as file:
+        now = read_toml(file.read()).data
+    before = read_toml(changes.before(profile).encode()).data
+    return _settings(now) != _settings(before)
+
+
+def _settings(data: dict[str, Any]) -> object:
+    tool = data.get("tool")
+    return tool.get("torchpin") if isinstance(tool, dict) else None
 
 
 _MANIFESTS = ("pyproject.toml", "uv.toml", "Pipfile", "pixi.toml")

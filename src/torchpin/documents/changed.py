@@ -6,13 +6,45 @@ import os
 
 from torchpin.documents.ignored import WHERE
 from torchpin.errors import UsageError
+from torchpin.named import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess
 
 _OPTION = "--changed-since"
 
 
-def changed_since(revision: str, folder: str = ".") -> frozenset[str]:
-    """Return the files that differ from where the current branch left ``revision``: committed,
-    staged, edited and new ones, as real paths. Deleted files are among them.
+class Changes(NamedTuple):
+    """What differs from where the current branch left a revision."""
+
+    files: frozenset[str]
+    """Real paths: committed, staged, edited, new and deleted files; of a submodule that differs
+    and of a new repository within this one, the folder."""
+    top: str
+    """The real path of the folder that git knows; of what lies elsewhere it knows nothing."""
+    base: str
+    """The commit that is compared with."""
+
+    def holds(self, path: str) -> bool:
+        """True if a file, by its real path, is among what differs, or may be."""
+        place = path
+        while place not in self.files:
+            above = os.path.dirname(place)
+            if above == place or place == self.top:
+                return not path.startswith(os.path.join(self.top, ""))
+            place = above
+        return place == path or os.path.isdir(place)
+
+    def before(self, path: str) -> str:
+        """Return the text that a file had, by its real path; ``""`` if there was none."""
+        name = os.path.relpath(path, self.top).replace(os.sep, "/")
+        done = _run(self.top, "show", f"{self.base}:{name}")
+        return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
+
+
+def changed_since(revision: str, folder: str = ".") -> Changes:
+    """Return what differs from where the current branch left ``revision``.
 
     Raises:
         UsageError: there is no git, no repository, no such revision, or no common ancestor.
@@ -20,11 +52,15 @@ def changed_since(revision: str, folder: str = ".") -> frozenset[str]:
     if not revision or revision.startswith("-"):
         raise UsageError(f"{_OPTION}: {revision!r} is no revision")
     top = _git(folder, "rev-parse", "--show-toplevel").rstrip("\n")
-    _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    commit = f"{revision}^{{commit}}"
+    if _run(top, "rev-parse", "--verify", "--quiet", "--end-of-options", commit).returncode != 0:
+        raise UsageError(f"{_OPTION}: there is no commit {revision!r}", hint=_HINTS["rev-parse"])
     base = _git(folder, "merge-base", revision, "HEAD").strip()
-    names = _git(top, "diff", "--name-only", "--no-renames", "-z", base, "--").split("\0")
+    shown = ("--name-only", "--no-renames", "--ignore-submodules=none", "-z")
+    names = _git(top, "diff", *shown, base, "--").split("\0")
     names += _git(top, "ls-files", "--others", "--exclude-standard", "-z").split("\0")
-    return frozenset(os.path.realpath(os.path.join(top, name)) for name in names if name)
+    files = frozenset(os.path.realpath(os.path.join(top, name)) for name in names if name)
+    return Changes(files, os.path.realpath(top), base)
 
 
 _HINTS = {
@@ -34,12 +70,21 @@ _HINTS = {
 
 
 def _git(folder: str, *words: str) -> str:
+    done = _run(folder, *words)
+    if done.returncode != 0:
+        told = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        what = told[-1].removeprefix("fatal: ") if told else f"git {words[0]} finds nothing"
+        raise UsageError(f"{_OPTION}: {what}", hint=_HINTS.get(words[0], ""))
+    return os.fsdecode(done.stdout)
+
+
+def _run(folder: str, *words: str) -> CompletedProcess[bytes]:
     import subprocess
 
     environment = {name: value for name, value in os.environ.items() if name not in WHERE}
     environment["GIT_OPTIONAL_LOCKS"] = "0"
     try:
-        done = subprocess.run(
+        return subprocess.run(
             ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *words],
             cwd=folder,
             env=environment,
@@ -49,8 +94,3 @@ def _git(folder: str, *words: str) -> str:
         )
     except OSError as error:
         raise UsageError(f"{_OPTION} needs git: {error.strerror or error}") from error
-    if done.returncode != 0:
-        told = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        what = told[-1].removeprefix("fatal: ") if told else f"git {words[0]} finds nothing"
-        raise UsageError(f"{_OPTION}: {what}", hint=_HINTS.get(words[0], ""))
-    return os.fsdecode(done.stdout)
