@@ -23,9 +23,12 @@ So cpu, xpu, cu129, cu130, cu132 and all ROCm channels are open at the end. The 
 when the data are built, from these rules alone.
 
 PyPI's file list is complete as of the date of the catalog: a version or platform that it lacks, and
-that is not newer than its newest, is not there (``measured``). A version that PyPI lacks between
-its oldest and its newest was published nowhere: every release seen on a channel is on PyPI too,
-but for the few in ``elsewhere`` (the long-term release 1.8.2). Pre-releases are not followed.
+that is not newer than its newest, is not there (``measured``). A version of torch, torchvision or
+torchaudio that PyPI lacks between its oldest and its newest was published nowhere: every release
+seen on a channel is on PyPI too, but for the few in ``elsewhere`` (the long-term release 1.8.2).
+Others take releases off PyPI that a channel keeps (xformers 0.0.22.post4:
+https://github.com/ChiSu001/SAT-HMR/issues/3 lists cu121): of them nothing follows. Pre-releases are
+not followed.
 
 A channel page that ``catalog refresh`` read whole denies what it does not list, of releases
 up to the newest that was known then (``published``). What a page listed once and lists no more is
@@ -41,7 +44,7 @@ from __future__ import annotations
 from packaging.version import Version
 
 from torchpin.catalog.labels import kind_of_label
-from torchpin.catalog.model import Existence
+from torchpin.catalog.model import FAMILY, Existence
 from torchpin.catalog.package import Package
 from torchpin.evidence import BOUNDED, INFERRED, MEASURED, ORDER, PROOF, PUBLISHED
 
@@ -84,6 +87,11 @@ def existence(
 def file_list(date: str) -> str:
     """Return the name of PyPI's file list as a source."""
     return f"PyPI file list of {date}"
+
+
+def absence(package: str) -> str:
+    """Return what may be said of a version of a package that the catalog does not list."""
+    return "was never published" if package in FAMILY else "is not among its releases"
 
 
 def _unknown(why: str) -> Existence:
@@ -218,6 +226,8 @@ def _anywhere(
         return _unknown(f"newer than the catalog of {date}")
     if parsed.is_prerelease:
         return _unknown(f"{parsed} is a pre-release: not followed")
+    if package.name not in FAMILY:
+        return _unknown(f"PyPI lists no {package.name} {parsed}; a channel may hold it")
     return Existence(
         False,
         MEASURED,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from torchpin.catalog.existence import absence
 from torchpin.catalog.model import Build
 from torchpin.evidence import INFERRED, PUBLISHED, weakest
 from torchpin.judge.model import FAILS, PARTLY, RUNS_VIA_PTX, UNKNOWN, Reason
@@ -158,7 +159,7 @@ def _companions(space: Space, found: Found, aim: Aim) -> list[Line]:
         published = space.catalog.versions(want.package)
         if pinned not in published:
             newest = published[-1] if published else "none"
-            text = f"{want.package} {pinned} was never published; the newest is {newest}"
+            text = f"{want.package} {pinned} {absence(want.package)}; the newest is {newest}"
             lines.append((text, PUBLISHED, ""))
             continue
         lines += _pair_lines(space, found, want.package, pinned)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from torchpin.catalog.existence import absence
 from torchpin.catalog.model import Build
 from torchpin.evidence import INFERRED, MEASURED, PUBLISHED
 from torchpin.judge.model import FAILS, PARTLY, RUNS, Reason
@@ -264,7 +265,7 @@ class _Follower:
         lines: list[Line] = []
         known = self.space.catalog.versions(self.package)
         if natural is not None and natural not in known:
-            text = f"{self.package} {natural} was never published; the newest is {known[-1]}"
+            text = f"{self.package} {natural} {absence(self.package)}; the newest is {known[-1]}"
             lines.append((text, PUBLISHED, ""))
         elif natural is not None:
             reason = self._reason(natural)

@@ -46,7 +46,7 @@ def why_none(
         return nightly
     if ask.pin is not None and ask.pin[1] and not is_channel(ask.pin[1]):
         return Unclear(f"+{ask.pin[1]} is not a label of PyTorch's channels")
-    never = _never_published(ask, facts)
+    never = _never_published(ask, pool, facts)
     if never is not None:
         return never
     if ask.pin is not None and ask.pin[1] and target.group.platform.startswith("macos"):
@@ -94,7 +94,7 @@ def _day(dev: int | None) -> date | None:
         return None
 
 
-def _never_published(ask: Ask, facts: Facts) -> Miss | Unclear | None:
+def _never_published(ask: Ask, pool: Pool, facts: Facts) -> Miss | Unclear | None:
     package = ask.package
     if ask.pin is not None:
         public = ask.pin[0]
@@ -103,12 +103,16 @@ def _never_published(ask: Ask, facts: Facts) -> Miss | Unclear | None:
             text = f"{ask.text} excludes every version"
             return Miss("version", text, PUBLISHED, _LABEL_SOURCE)
         existence = facts.existence(package, public)
+        told, verb = "was never published", "were"
+        if existence.exists is None and pool.pypi and not (pool.channels or pool.broad):
+            existence = facts.existence(package, public, home="pypi")
+            told, verb = "is not on PyPI", "are"
         if existence.exists is None:
             return Unclear(f"the catalog of {facts.date} does not know {package} {public}")
         if existence.exists:
             return None
-        last = _neighbour(package, public, facts)
-        text = f"{package} {public} was never published{last}"
+        last = _neighbour(package, public, facts, verb)
+        text = f"{package} {public} {told}{last}"
         return Miss("version", text, existence.evidence, existence.source)
     versions = facts.versions(package)
     if not versions:
@@ -153,7 +157,7 @@ def _later(newest: Version, ask: Ask) -> list[str]:
     return texts
 
 
-def _neighbour(package: str, public: str, facts: Facts) -> str:
+def _neighbour(package: str, public: str, facts: Facts, verb: str) -> str:
     wanted = Version(public)
     versions = facts.versions(package)
     below = [text for text in versions if Version(text) < wanted]
@@ -161,7 +165,7 @@ def _neighbour(package: str, public: str, facts: Facts) -> str:
     if not above and below:
         return f" (the last is {below[-1]})"
     near = below[-1:] + above[:1]
-    return f" ({' and '.join(near)} were)" if len(near) == 2 else ""
+    return f" ({' and '.join(near)} {verb})" if len(near) == 2 else ""
 
 
 def _not_served(ask: Ask, pool: Pool, facts: Facts) -> Miss | Unclear:
