@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -21,8 +22,10 @@ from tests.fleet.importers.inputs import (
 )
 
 from torchpin.errors import UsageError
+from torchpin.fleet.importers import slurm
 from torchpin.fleet.importers import text as importer_text
 from torchpin.fleet.importers.hosts import compress, expand
+from torchpin.fleet.importers.recognise import read
 from torchpin.fleet.profile import read_profile
 
 SAMPLES = (
@@ -123,6 +126,48 @@ def test_a_big_cluster_is_bounded_work() -> None:
         assert "gpu-[0-4999]" in written(("nodes.json", text)).text
 
 
+def test_like_lines_are_read_once() -> None:
+    text = "name, driver_version, compute_cap\n" + "Tesla T4, 550.54.15, 7.5\n" * 300_000
+    with effort_below(8):
+        group = group_of(("q.csv", text))
+    assert arches(group) == ["sm_75"]
+
+
+@pytest.mark.parametrize(
+    "many",
+    [
+        lambda count: "".join(scontrol(f"n{n}", "gpu:a100:4") for n in range(count)),
+        lambda count: "NODELIST GRES\n" + "".join(f"n{n} gpu:a100:4\n" for n in range(count)),
+        lambda count: f"NODELIST GRES\nn[0-{count - 1}] gpu:a100:4\n",
+        lambda count: json.dumps(
+            {"nodes": [{"name": f"n{n}", "gres": "gpu:a100:4"} for n in range(count)]}
+        ),
+    ],
+)
+def test_nodes_that_are_left_out_are_told(
+    many: Callable[[int], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm, "MOST_NODES", 5)
+    whole = read(many(5).encode(), "nodes", None)
+    assert (len(whole.machines), whole.notes) == (5, ())
+    part = read(many(8).encode(), "nodes", None)
+    assert len(part.machines) == 5
+    assert "only the first 5 nodes are read" in part.notes[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name, driver_version\nTesla T4, 550.54.15\nTesla T4, 550.54.1",
+        "NODELIST GRES\nn1 gpu:a100:4\nn2 gpu:a10",
+        "GPU 0: Tesla T4 (UUID: GPU-1)\nGPU 1: Tesla V100 (UUI",
+        scontrol("n1", "gpu:a100:4").rstrip()[:-3],
+    ],
+)
+def test_lines_that_are_cut_off_are_told(text: str) -> None:
+    assert any("the last line has no end" in note for note in read(text.encode(), "x").notes)
+
+
 def test_many_kinds_of_machines_are_bounded_work() -> None:
     items = [
         node(f"n{n}", gfd(f"NVIDIA-Fancy-{n}", f"{n % 4 + 6}.0", f"550.{n % 400}.15"))
@@ -142,8 +187,6 @@ def test_values_cannot_leave_their_line() -> None:
 
 
 def test_another_kind_than_said() -> None:
-    from torchpin.fleet.importers.recognise import read
-
     with pytest.raises(UsageError, match="is an output of slurm, not of kubernetes"):
         read(SAMPLES[3].encode(), "input", "kubernetes")
     found = read(b"GeForce 1, 550.54.15, 7.5\n", "input", "nvidia-smi")
@@ -169,8 +212,6 @@ def test_forms_for_people_name_the_command_for_programs(text: str, command: str)
 
 @pytest.mark.parametrize("kind", ["nvidia-smi", "rocm-smi", "amd-smi", "kubernetes", "slurm"])
 def test_a_kind_that_is_said_but_is_not_there(kind: str) -> None:
-    from torchpin.fleet.importers.recognise import read
-
     for data in (b"hello\n", b"{}", b"[1]", b"<a/>"):
         with pytest.raises(UsageError):
             read(data, "input", kind)

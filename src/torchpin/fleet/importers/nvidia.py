@@ -142,18 +142,22 @@ def read_csv(text: str, source: str, name: str) -> Found:
     Raises:
         UsageError: no column holds the names of GPUs, or a line is cut off.
     """
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     columns: list[str] = []
-    seen: dict[str, tuple[list[SeenGpu], list[str]]] = {}
+    seen: dict[str, dict[tuple[SeenGpu, str], None]] = {}
     width = 0
-    for number, line in lines:
+    before: set[str] = set()  # a machine has many GPUs of a kind: like lines are read once
+    for number, line in enumerate(text.split("\n"), 1):
+        if line in before or not line.strip():
+            continue
         host = _HOST.match(line)
         cells = [cell.strip() for cell in line[host.end() if host else 0 :].split(",")]
         heads = [cell.partition(" [")[0].lower() for cell in cells]
         if set(heads) & {*_NAME_COLUMNS, "driver_version", "compute_cap", "uuid", "pci.bus_id"}:
             columns = heads
             width = len(cells)
+            before.clear()
             continue
+        before.add(line)
         width = width or len(cells)
         if len(cells) != width:
             raise UsageError(
@@ -163,22 +167,19 @@ def read_csv(text: str, source: str, name: str) -> Found:
                 hint="was the output cut off? Run the command again",
             )
         gpu, driver = _by_head(columns, cells) if columns else _by_look(cells)
-        gpus, drivers = seen.setdefault(host[1] if host else name, ([], []))
-        gpus.append(gpu)
-        drivers.append(driver)
-    if not seen or not any(gpu.name for gpus, _ in seen.values() for gpu in gpus):
+        seen.setdefault(host[1] if host else name, {})[gpu, driver] = None
+    if not any(gpu.name for pairs in seen.values() for gpu, _ in pairs):
         raise UsageError(
             "holds no names of GPUs",
             path=source,
             hint="run: nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv",
         )
     machines: list[Machine] = []
-    for owner, (gpus, drivers) in seen.items():
-        told = list(dict.fromkeys(filter(None, drivers)))
-        if len(told) == 1:
-            drivers = told * len(gpus)
-        for driver in dict.fromkeys(drivers):  # a machine has one driver: two are two machines
-            own = tuple(gpu for gpu, its in zip(gpus, drivers, strict=True) if its == driver)
+    for owner, pairs in seen.items():
+        told = list(dict.fromkeys(driver for _, driver in pairs if driver))
+        its = {pair: told[0] if len(told) == 1 else pair[1] for pair in pairs}
+        for driver in dict.fromkeys(its.values()):  # a machine has one: two are two machines
+            own = tuple(dict.fromkeys(gpu for (gpu, _), one in its.items() if one == driver))
             facts = (("driver", Told(driver, "driver_version")),) if driver else ()
             machines.append(Machine(owner if driver or not told else "", own, "name", facts))
     return Found("nvidia-smi --query-gpu", tuple(machines))

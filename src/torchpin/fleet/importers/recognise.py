@@ -70,9 +70,15 @@ def read(data: bytes, source: str, kind: str | None = None) -> Found:
         found = {"nvidia-smi": "csv", "slurm": "sinfo", "ansible": "facts"}.get(kind, kind)
     elif kind is not None and _FAMILY[found] != kind:
         raise UsageError(f"is an output of {_FAMILY[found]}, not of {kind}", path=source)
-    return _READERS[found](text, value, source, name)
+    machines = _READERS[found](text, value, source, name)
+    if found in _LINES and not text.endswith("\n"):
+        return machines._replace(notes=(*machines.notes, _UNENDED))
+    return machines
 
 
+_LINES = ("csv", "list", "scontrol", "sinfo")
+"""Forms of which nothing but the end of the last line tells that they are whole."""
+_UNENDED = "the last line has no end: if the output was cut off, look at its last machine"
 _Reader = Callable[[str, Any, str, str], Found]
 _READERS: dict[str, _Reader] = {
     "xml": lambda text, _value, source, name: nvidia.read_xml(text, source, name),

@@ -16,7 +16,8 @@ _FIELD = regex(r"(?:^|\s)(Arch|Gres)=(\S*)")
 _GRES = regex(r"gpu(?::(?P<parts>[^()]*))?(?:\(.*\))?")
 _MIG = regex(r"[_ .-][0-9]g\.[0-9]+gb(?:[+._-]me\S*)?$", re.I)
 _TELLS_GRES = regex(r"(?i)^(?:\(null\)|gpu(?:[:(,].*)?|.*,gpu[:(].*)$")
-_MANY_NODES = 200_000
+MOST_NODES = 200_000
+"""Of how many nodes an input tells at most; what follows is told of, and left out."""
 
 
 def is_scontrol(text: str) -> bool:
@@ -76,7 +77,7 @@ def read_scontrol(text: str, source: str) -> Found:
     """
     machines: list[Machine] = []
     records = _NODE.split(text)[1:]
-    for record in records[:_MANY_NODES]:
+    for record in records[: MOST_NODES + 1]:
         name = record.split(None, 1)[0] if record.strip() else ""
         fields = dict(_FIELD.findall(record))
         if not name or ("Gres" not in fields and record is records[-1]):
@@ -90,7 +91,7 @@ def read_scontrol(text: str, source: str) -> Found:
         machines += _machines(name, gpus, "Gres", fields.get("Arch", ""))
     if not machines:
         raise UsageError("holds no Slurm node", path=source, hint="run: scontrol show nodes")
-    return Found("scontrol show nodes", tuple(machines))
+    return _found("scontrol show nodes", machines)
 
 
 def read_json(value: Any, source: str) -> Found:
@@ -101,10 +102,10 @@ def read_json(value: Any, source: str) -> Found:
     """
     machines: list[Machine] = []
     told = table(value)
-    for node in map(table, rows(told.get("nodes"))[:_MANY_NODES]):
+    for node in map(table, rows(told.get("nodes"))[: MOST_NODES + 1]):
         gpus = gpus_of(word(node.get("gres"))) if "gres" in node else None
         machines += _machines(word(node.get("name")), gpus, "gres", word(node.get("architecture")))
-    for row in map(table, rows(told.get("sinfo"))[:_MANY_NODES]):
+    for row in map(table, rows(told.get("sinfo"))[: MOST_NODES + 1]):
         gres = row.get("gres")
         total = table(gres).get("total") if isinstance(gres, dict) else gres
         gpus = gpus_of(word(total)) if gres is not None else None
@@ -112,7 +113,7 @@ def read_json(value: Any, source: str) -> Found:
             machines += _machines(word(name), gpus, "gres", "")
     if not machines:
         raise UsageError("holds no Slurm node", path=source, hint="run: scontrol show nodes --json")
-    return Found("Slurm's JSON", tuple(machines))
+    return _found("Slurm's JSON", machines)
 
 
 def read_sinfo(text: str, source: str) -> Found:
@@ -133,11 +134,20 @@ def read_sinfo(text: str, source: str) -> Found:
             continue
         gres = word(cells[place[1]])
         machines += _machines(cells[place[0]], gpus_of(gres), "GRES", "")
+        if len(machines) > MOST_NODES:
+            break
     if not machines:
         raise UsageError(
             "holds no nodes with their GRES", path=source, hint='run: sinfo -N -o "%N %G"'
         )
-    return Found("sinfo", tuple(machines))
+    return _found("sinfo", machines)
+
+
+def _found(what: str, machines: list[Machine]) -> Found:
+    notes: tuple[str, ...] = ()
+    if len(machines) > MOST_NODES:
+        notes = (f"only the first {MOST_NODES:,} nodes are read: give the others in another file",)
+    return Found(what, tuple(machines[:MOST_NODES]), notes)
 
 
 def _cells(line: str) -> list[str]:
