@@ -177,6 +177,40 @@ def test_many_kinds_of_machines_are_bounded_work() -> None:
         assert written(("nodes.json", nodes(*items))).declared > 100
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "W1130 12:00:00.000000 1234 loader.go:222] Config not found: /root/.kube/config\n",
+        "[WARNING]: Invalid characters were found in group names\n",
+        "Avertissement : la carte est en veille, voir https://user:s3cret@proxy.example\n\n",
+    ],
+)
+@pytest.mark.parametrize("sample", [SAMPLES[0], SAMPLES[2], SAMPLES[7], SAMPLES[8]])
+def test_words_before_the_output_do_not_matter(sample: str, before: str) -> None:
+    assert written(("input", before + sample)).text == written(("input", sample)).text
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "UTF-16", "windows-1252", "GB2312"])
+def test_xml_that_declares_the_encoding_of_another_program(encoding: str) -> None:
+    text = SAMPLES[0].replace('version="1.0" ?>', f'version="1.0" encoding="{encoding}"?>', 1)
+    assert encoding in text
+    assert written(("input", text.encode("utf-16"))).text == written(("input", SAMPLES[0])).text
+
+
+def test_what_nvidia_smi_says_among_the_rows_is_no_gpu() -> None:
+    lost = "Unable to determine the device handle for GPU0000:07:00.0: GPU is lost.  Reboot\n"
+    found = read((SAMPLES[1] + lost).encode(), "q.csv")
+    assert found.machines[0].gpus is not None
+    assert [gpu.name for gpu in found.machines[0].gpus] == ["Tesla T4"]
+    assert found.notes == ("line 3 is no GPU, but what nvidia-smi says of one",)
+
+
+def test_two_outputs_in_one_file_are_told() -> None:
+    with pytest.raises(UsageError) as caught:
+        read((SAMPLES[7] + "\n" + SAMPLES[7]).encode(), "cards.json")
+    assert "a file of its own" in caught.value.hint
+
+
 def test_values_cannot_leave_their_line() -> None:
     evil = 'x"]\ndriver = "1"\n[fleet.evil]\ngpus = ["V100"] #\u202e\x1b[31m'
     item = node(evil, {"nvidia.com/gpu.product": f"Tesla-T4{evil}"}, image=f"Ubuntu 22.04 {evil}")

@@ -15,6 +15,7 @@ _DRIVER = regex(r"[0-9]{3}\.[0-9]{1,3}(?:\.[0-9]{1,3})?")
 _CAPABILITY = regex(r"[0-9]{1,2}\.[0-9]")
 _HOST = regex(r"^([A-Za-z0-9][\w.-]*): +(?=\S)")
 _LISTED = regex(r"^\s*GPU +[0-9]+: *(.+?) *\(UUID: *[^)]*\)\s*$")
+_SAYS = regex(r"(?i)(?:Unable to |Failed to |GPU \S+ is lost|GPU is lost|Warning|NVIDIA-SMI has )")
 _NAME_COLUMNS = ("name", "gpu_name")
 
 
@@ -68,7 +69,9 @@ def read_xml(text: str, source: str, name: str) -> Found:
         UsageError: cut off, no XML, or not of nvidia-smi.
     """
     reader = _Reader()
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate(
+        "utf-8"
+    )  # whatever the declaration says: the text is decoded already
     parser.buffer_text = True
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
@@ -145,6 +148,7 @@ def read_csv(text: str, source: str, name: str) -> Found:
     columns: list[str] = []
     seen: dict[str, dict[tuple[SeenGpu, str], None]] = {}
     width = 0
+    notes: list[str] = []
     before: set[str] = set()  # a machine has many GPUs of a kind: like lines are read once
     for number, line in enumerate(text.split("\n"), 1):
         if line in before or not line.strip():
@@ -159,6 +163,9 @@ def read_csv(text: str, source: str, name: str) -> Found:
             continue
         before.add(line)
         width = width or len(cells)
+        if len(cells) != width and _SAYS.match(line, host.end() if host else 0):
+            notes.append(f"line {number} is no GPU, but what nvidia-smi says of one")
+            continue
         if len(cells) != width:
             raise UsageError(
                 f"has {len(cells)} of {width} columns here",
@@ -182,7 +189,7 @@ def read_csv(text: str, source: str, name: str) -> Found:
             own = tuple(dict.fromkeys(gpu for (gpu, _), one in its.items() if one == driver))
             facts = (("driver", Told(driver, "driver_version")),) if driver else ()
             machines.append(Machine(owner if driver or not told else "", own, "name", facts))
-    return Found("nvidia-smi --query-gpu", tuple(machines))
+    return Found("nvidia-smi --query-gpu", tuple(machines), tuple(notes[:5]))
 
 
 def _by_head(columns: list[str], cells: list[str]) -> tuple[SeenGpu, str]:

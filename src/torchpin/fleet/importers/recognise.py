@@ -58,12 +58,15 @@ def read(data: bytes, source: str, kind: str | None = None) -> Found:
     Raises:
         UsageError: empty, cut off, too big, no text, or nothing that is known; or not of ``kind``.
     """
-    text = _without_preamble(decode(data, source))
+    text = decode(data, source).lstrip()
     name = _stem(source)
     value: Any = None
-    if text.lstrip()[:1] in ("{", "["):
-        value = parse_json(text, source)
-    found = _kind(text, value)
+    found = _kind(text, None) if text[:1] not in _BEGINS else None
+    if found is None:
+        text = _without_preamble(text)
+        if text[:1] in ("{", "["):
+            value = parse_json(text, source)
+        found = _kind(text, value)
     if found is None:
         if kind is None:
             raise _unknown(text, value, source)
@@ -140,16 +143,18 @@ def _kind(text: str, value: Any) -> str | None:
     return None
 
 
-def _without_preamble(text: str) -> str:
-    """Return the text from the first ``{``, ``[`` or ``<`` that begins a line, past words before.
+_BEGINS = ("{", "[", "<")
 
-    Tools write warnings before their JSON (rocm-smi: "AMD GPU device(s) is/are in a low-power
-    state").
+
+def _without_preamble(text: str) -> str:
+    """Return the text from the first line that begins JSON or XML, past words before it.
+
+    Tools write warnings before it, and ``2>&1`` puts those of kubectl there (rocm-smi: "AMD GPU
+    device(s) is/are in a low-power state"; kubectl: "W1130 12:00:00.000000 … Config not found").
     """
-    text = text.lstrip()
-    if text[:1] in ("{", "[", "<") or not text.startswith(("WARN", "warn", "=", "[", "ERROR")):
+    if text[:1] in ("{", "<") or re.match(r"\[\s*[\[{\"\]0-9]", text):
         return text
-    match = re.search(r"(?m)^(?=[{<]|\[\s*(?:\{|$))", text[:20_000])
+    match = re.search(r"(?m)^(?=\{|<\?xml|<nvidia_smi_log|\[\s*(?:\{|$))", text[:20_000])
     return text[match.start() :] if match else text
 
 

@@ -66,7 +66,12 @@ def parse_json(text: str, source: str) -> Any:
                 hint="was the command interrupted, or the copy cut off? Run it again",
             ) from error
         raise UsageError(
-            f"is not JSON: {error.msg}", path=source, line=error.lineno, hint=""
+            f"is not JSON: {error.msg}",
+            path=source,
+            line=error.lineno,
+            hint="several outputs in one file? Give each machine a file of its own"
+            if error.msg == "Extra data"
+            else "",
         ) from error
     except (ValueError, RecursionError) as error:  # a number or a nesting without end
         raise UsageError("holds JSON that no tool writes", path=source) from error
