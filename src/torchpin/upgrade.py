@@ -49,7 +49,12 @@ def upgrade(options: Options, fleet: Fleet | None, asked: str) -> Upgrade:
     from torchpin.catalog.store import load_catalog
 
     catalog = load_catalog(isolated=options.isolated)
-    goal = core.goal_of(asked, catalog)
+    release, plus, _ = asked.partition("+")
+    goal = core.goal_of(release, catalog)
+    if goal is not None and plus:
+        raise UsageError(
+            f"--to {asked}: the channel follows from the fleet", hint=f"write {release.strip()}"
+        )
     if goal is None:
         raise UsageError(
             f"--to {asked}: there is no such release of torch",

@@ -17,6 +17,7 @@ from torchpin.fleet.model import Target
 from torchpin.judge.model import FAILS, PARTLY, RUNS, RUNS_VIA_PTX, Reason
 from torchpin.judge.verdict import judge_companion
 from torchpin.named import NamedTuple
+from torchpin.report.lines import place_of
 from torchpin.report.upgrade_model import Break, Row
 from torchpin.report.upgrade_words import target_names
 from torchpin.resolve import upgrade as core
@@ -442,8 +443,7 @@ def with_floor(root: Document, found: Floor) -> Document:
 
 def place_text(plan: Plan, declared: bool) -> str:
     """Return where a plan takes its builds from, and for whom."""
-    place = "PyPI" if plan.index_url is None else plan.index_url
-    where = f"take torch from {place}"
+    where = f"take torch from {place_of(plan)}"
     return f"{where} for {target_names(plan.targets)}" if declared else where
 
 

@@ -456,3 +456,10 @@ def test_as_a_process(tmp_path: Path) -> None:
     )
     assert given.returncode == 0
     assert "requirements.txt:1: torch <2.15 -> 2.15.0" in given.stdout
+
+
+def test_a_label_is_no_part_of_a_release(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is no 2.15.0+cu126: nothing may be told of it as if there were."""
+    code, said, wrong = run(capsys, "--to", "2.15.0+cu126")
+    assert (code, said) == (2, "")
+    assert "--to 2.15.0+cu126: the channel follows from the fleet\n  write 2.15.0" in wrong

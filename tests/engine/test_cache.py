@@ -309,6 +309,11 @@ def test_another_catalog_asks_anew(
     path = mine / "builds-torch.json"
     os.utime(path, (1, 1))
     check(".", "--catalog", str(mine))
+    other = tmp_path / "other.json"
+    other.write_bytes(path.read_bytes().replace(b"sm_", b"SM_"))
+    os.utime(other, (1, 1))
+    other.replace(path)  # another file of the same size, with the same time of change
+    check(".", "--catalog", str(mine))
     store.choose(None)
     check()
     pointer = tmp_path / "cache" / "catalog" / "current"
@@ -316,7 +321,7 @@ def test_another_catalog_asks_anew(
     pointer.write_text("gone\n")
     monkeypatch.setattr(store, "_chosen", {})
     assert "damaged" in check().err
-    assert hits == [False, True, False, False, False]
+    assert hits == [False, True, False, False, False, False]
 
 
 def test_parallel_runs_share_one_cache(folder: Path) -> None:

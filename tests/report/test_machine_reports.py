@@ -19,7 +19,8 @@ from torchpin.resolve.model import Conflict, Origin, Outcome, Plan, Unserved
 from torchpin.select.model import Miss, Selection
 
 SCHEMAS = Path(torchpin.report.__file__).parent / "schemas"
-URL = "https://download.pytorch.org/whl/cu126"
+ROOT = "https://download.pytorch.org/whl"
+URL = f"{ROOT}/cu126"
 
 
 def schema(name: str) -> Any:
@@ -188,6 +189,66 @@ def test_lines_get_markers_where_platforms_differ() -> None:
         'torch==2.14.1+cu126 ; sys_platform == "linux" and platform_machine == "x86_64"',
         'torch==2.14.1 ; sys_platform == "linux" and platform_machine == "aarch64"',
     )
+
+
+def test_lines_name_every_channel_that_builds_come_from() -> None:
+    """On Windows no build of a ROCm channel exists: without its own index nothing is found."""
+    several = plan("linux-x86_64", "windows-x86_64")
+    mixed = several._replace(
+        channel="rocm7.2",
+        index_url=f"{ROOT}/rocm7.2",
+        builds=tuple(
+            (platform, name, made._replace(channel="rocm7.2", label="rocm7.2"))
+            if platform.startswith("linux")
+            else (platform, name, made)
+            for platform, name, made in several.builds
+        ),
+    )
+    assert requirement_lines(mixed)[:4] == (
+        f"--extra-index-url {ROOT}/rocm7.2",
+        f"--extra-index-url {ROOT}/cu126",
+        'torch==2.14.1+rocm7.2 ; sys_platform == "linux"',
+        'torch==2.14.1+cu126 ; sys_platform == "win32"',
+    )
+    assert requirement_lines(mixed, "uv")[:3] == (
+        f"--extra-index-url {ROOT}/rocm7.2",
+        f"--find-links {URL}/torch/",
+        f"--find-links {URL}/torchvision/",
+    )
+    told = tables.resolve(Outcome((mixed,), (), ()), PLAIN)
+    assert f"from {ROOT}/rocm7.2 and {URL}\n" in told
+
+
+def test_builds_of_pypi_stay_those_of_pypi_beside_a_channel() -> None:
+    """``2.14.1+cu126`` fits ``==2.14.1`` and is the higher version of the two."""
+    from packaging.requirements import Requirement
+
+    several = plan("linux-x86_64", "windows-x86_64", "macos-arm64")
+    mixed = several._replace(
+        channel="cu130",
+        home="pypi",
+        index_url=None,
+        builds=tuple(
+            (platform, name, made)
+            if platform.startswith("windows")
+            else (platform, name, made._replace(channel="cu130", home="pypi", label=""))
+            for platform, name, made in several.builds
+        ),
+    )
+    lines = requirement_lines(mixed)
+    assert lines[0] == f"--extra-index-url {URL}"
+    torch = {
+        system: Requirement(line).specifier
+        for line in lines[1:]
+        for system in ("linux", "win32", "darwin")
+        if line.startswith("torch==") and f'"{system}"' in line
+    }
+    assert torch["linux"].contains("2.14.1") and not torch["linux"].contains("2.14.1+cu126")
+    assert str(torch["win32"]) == "==2.14.1+cu126"
+    alone = mixed._replace(
+        builds=tuple(one for one in mixed.builds if one[0].startswith("linux")),
+    )
+    assert requirement_lines(alone) == ("torch==2.14.1", "torchvision==0.29.1")
 
 
 def test_markers_of_lines_are_valid_and_exclusive() -> None:

@@ -96,8 +96,16 @@ def _catalog(args: Arguments) -> list[object]:
     """Return what tells the catalog in use, apart from the one in torchpin itself."""
     named = args.catalog or (None if args.isolated else os.environ.get("TORCHPIN_CATALOG"))
     if named:
-        return [] if named == "shipped" else [os.path.abspath(named), *_files(named)]
+        return [] if named == "shipped" else [os.path.abspath(named), *_changed(named)]
     own = None if args.isolated else user_catalog()
     if own is None:
         return []
-    return [own, *(_files(own) if os.path.isdir(own) else ()), cache_dir()]
+    return [own, *(_changed(own) if os.path.isdir(own) else ()), cache_dir()]
+
+
+def _changed(folder: str) -> Iterator[tuple[str, int, int, int]]:
+    """Yield what ``_files`` does, and when the system wrote to it last: a copy of another catalog
+    may bring along its times, and have files of the same sizes."""
+    for name, size, modified in _files(folder):
+        path = os.path.join(folder, name)
+        yield name, size, modified, os.stat(path).st_ctime_ns if os.path.exists(path) else 0

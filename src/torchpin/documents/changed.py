@@ -34,7 +34,7 @@ class Changes(NamedTuple):
             if above == place or place == self.top:
                 return not path.startswith(os.path.join(self.top, ""))
             place = above
-        return place == path or os.path.isdir(place)
+        return True
 
     def before(self, path: str) -> str:
         """Return the text that a file had, by its real path; ``""`` if there was none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpin.report.lines import unique
+from torchpin.report.lines import place_of, unique
 from torchpin.report.style import clean
 from torchpin.resolve.model import Outcome
 
@@ -28,8 +28,7 @@ def split_text(outcome: Outcome, group: str | None) -> str:
         shown = " ".join(
             unique(f"{package}=={build.full_version}" for _, package, build in plan.builds)
         )
-        place = "PyPI" if plan.index_url is None else plan.index_url
-        lines.append(f"  {', '.join(names)}: {shown} (from {place})")
+        lines.append(f"  {', '.join(names)}: {shown} (from {place_of(plan)})")
     for unserved in outcome.unserved:
         last = f"; last release that ran: {unserved.last_release}" if unserved.last_release else ""
         lines.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchpin.judge.model import Verdict
-from torchpin.report.lines import requirement_lines, unique
+from torchpin.report.lines import place_of, requirement_lines, unique
 from torchpin.report.model import Locator, cells_text, plural
 from torchpin.report.style import Style, clean
 from torchpin.resolve.model import Outcome, Plan
@@ -137,7 +137,9 @@ def resolve(outcome: Outcome, style: Style, client: str = "pip", *, split: bool 
 
 def _plan(plan: Plan, style: Style, client: str) -> list[str]:
     targets = "; ".join(unique(clean(target.text) for target in plan.targets))
-    home = f"PyPI ({plan.channel} builds)" if plan.index_url is None else plan.index_url
+    home = place_of(plan)
+    if home == "PyPI":
+        home = f"PyPI ({plan.channel} builds)"
     lines = [f"{style.paint('bold', targets)}: from {clean(home)}"]
     lines += [f"    {style.paint('good', line)}" for line in requirement_lines(plan, client)]
     lines += [f"  because: {clean(text)} [{evidence}]" for text, evidence, _ in plan.because]

@@ -34,7 +34,7 @@ KINDS = {
 OTHER_KIND = frozenset(("vendor", "cpu-build"))
 """Questions that a build for other hardware fails: it tells nothing of the right one."""
 _WORDS = {level: word for word, level in LEVELS.items()}
-_RELEASE = regex(r"v?(\d{1,4}(?:\.\d{1,6}){1,3})(?:\+.*)?")
+_RELEASE = regex(r"v?(\d{1,4}(?:\.\d{1,6}){1,3})")
 
 
 class Goal(NamedTuple):
