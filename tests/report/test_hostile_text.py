@@ -28,6 +28,13 @@ EFFORT = 25
         ("https://u:s3'cret@h.example/x", "https://****@h.example/x"),
         ('https://u:s3"cret@h.example/x', "https://****@h.example/x"),
         ("https://u:s3<cret@h.example/x", "https://****@h.example/x"),
+        ("UV_INDEX_CORP_PASSWORD=s3cret pip install", "UV_INDEX_CORP_PASSWORD=**** pip install"),
+        ("HF_TOKEN='s3cret' x", "HF_TOKEN='****' x"),
+        ("{GH_TOKEN: s3cret}", "{GH_TOKEN: ****"),
+        ('"AWS_SECRET_ACCESS_KEY": "s3cret",', '"AWS_SECRET_ACCESS_KEY": "****",'),
+        ('-H "Authorization: Bearer s3cret"', '-H "Authorization: Bearer ****"'),
+        ("TOKEN=https://u:s3cret@h.example/x y", "TOKEN=**** y"),
+        ("TOKEN=**** y", "TOKEN=**** y"),
     ],
 )
 def test_half_a_url_is_hidden_too(text: str, shown: str) -> None:
@@ -41,6 +48,9 @@ def test_half_a_url_is_hidden_too(text: str, shown: str) -> None:
         "https://[::1]:80/x",
         "https://h.example:${PORT}/x",
         "image: name:tag@sha256:12",
+        "TOKENIZERS_PARALLELISM=false MAX_TOKENS=512",
+        'HF_TOKEN=$TOKEN GH_TOKEN=${{ secrets.GH }} TOKEN="$X"',
+        "TOKEN and PASSWORD are variables",
         "git+https://h.example/o/r@v1.0",
         "requirements.txt:1:1: mail me@h.example",
         "torch @ https://h.example/torch-1.0%2Bcu126-cp311-cp311-linux_x86_64.whl#egg=torch",
@@ -58,6 +68,9 @@ def test_what_is_no_secret_is_shown(text: str) -> None:
         "://" * 100_000 + "@h.example",
         "://a:b" * 50_000 + "@",
         "a.b:" * 50_000 + "c@h.example",
+        "TOKEN" * 60_000,
+        "TOKEN=" * 50_000,
+        "KEY_TOKEN" + " " * 300_000,
     ],
     ids=lambda text: text[:8],
 )

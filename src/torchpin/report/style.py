@@ -29,6 +29,13 @@ _LOOSE = regex(
     r"|(?<![\w.+%~-])[\w.+%~-]{0,300}:[^\s/?#@:]{1,300}(?=@(?:[\w-]{1,63}\.|localhost\b))"
 )
 """Credentials where no well-formed URL is: half of one, or one that a blank or a quote cuts."""
+_NAMED = regex(
+    r"(?:(?:PASSWORD|PASSWD|TOKEN(?!IZ|S)|SECRET|API_?KEY)[A-Z0-9_]{0,40}['\"]?\s{0,3}[=:]\s{0,3}"
+    r"|[Aa]uthorization:\s{0,3}(?:[A-Za-z]{1,20}\s{1,3})?)"
+    r"['\"]?([^\s'\"$&;|][^\s'\"&;|]{2,})"
+)
+"""What a variable or a header holds whose name says that it is a secret."""
+_NAMES = ("PASSW", "TOKEN", "SECRET", "KEY", "uthorization")
 _VARIABLES = regex(r"(?:\$\{[A-Z0-9_]+\}|:)+")
 _CONTROL = regex(
     r"[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
@@ -64,13 +71,32 @@ PLAIN = Style(color=False)
 
 
 def secrets(text: str) -> tuple[tuple[int, int], ...]:
-    """Return the ranges of ``text`` that hold credentials of a URL, in order.
+    """Return the ranges of ``text`` that hold credentials, in order: of a URL, or behind a name
+    that says so (``UV_INDEX_CORP_PASSWORD=…``).
 
-    What may be a secret is decided in ``select.channels``; a part that consists of
+    What may be a secret of a URL is decided in ``select.channels``; a part that consists of
     ``${VARIABLES}`` only is none.
     """
+    named: list[tuple[int, int]] = []
+    if any(name in text for name in _NAMES):
+        named = [match.span(1) for match in _NAMED.finditer(text)]
     if "://" not in text and "@" not in text:
-        return ()
+        return tuple(named)
+    return tuple(_joined([*_in_urls(text), *named]))
+
+
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges in order, those that overlap as one."""
+    out: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if out and start < out[-1][1]:
+            out[-1] = out[-1][0], max(end, out[-1][1])
+        else:
+            out.append((start, end))
+    return out
+
+
+def _in_urls(text: str) -> tuple[tuple[int, int], ...]:
     out: list[tuple[int, int]] = []
     for match in _URL.finditer(text):
         url = match.group()
