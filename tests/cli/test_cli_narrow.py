@@ -242,6 +242,7 @@ def test_diff_takes_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:
         ("torch==2.11.0  # torchpin: ignore[TP201,TP304]", ["TP304 silences nothing here"]),
         ("torch==2.11.0  # torchpin: ignore", []),
         ("numpy  # torchpin: ignore", ["this comment silences nothing here"]),
+        ("numpy  # torchpin: ignore[TP1,TP304]", ["TP1, TP304 silence nothing here"]),
         ("numpy  # torchpin: ignore[TP999]", []),  # no rule: a note says so
         ("# torchpin: ignore-file[TP107]\nnumpy", ["TP107 silences nothing here"]),
         ("numpy  # torchpin: ignore[TP107,TP002]", []),

@@ -67,6 +67,8 @@ def test_crlf_and_odd_line_breaks() -> None:
         ("ignore[TP201] TP203 is another matter", ("TP201",), "TP203 is another matter"),
         ("ignore because of TP201", (), "because of TP201"),
         ("ignore TP2010", (), "TP2010"),
+        ("ignore[TP201", ("TP201",), ""),
+        ("ignore-file[TP201, TP3", ("TP201", "TP3"), ""),
     ],
 )
 def test_codes_without_brackets_are_meant(

@@ -3,7 +3,7 @@
 Behind a requirement it holds for that logical line, on a line of its own for the next one;
 ``# torchpin: ignore-file[TP…]`` holds for the whole file. A code may be a prefix (``TP3``: all
 of that family). ``ignore TP201 reason`` means the same: codes that come first count without
-brackets. Without any code every code is meant.
+brackets, and a bracket that nothing closes holds codes too. Without any code every code is meant.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torchpin.patterns import regex
 
 _COMMENT = regex(
     r"#[ \t]*torchpin[ \t]*:[ \t]*ignore(?P<file>-file)?(?![\w-])[ \t]*"
-    r"(?:\[(?P<codes>[^\[\]]*)\])?[ \t:-]*"
+    r"(?:\[(?P<codes>[^\[\]]*)(?:\]|\Z))?[ \t:-]*"
     r"(?P<bare>(?:TP[0-9]{1,3}\b[ \t,]*)*)(?P<reason>.*)",
     re.IGNORECASE | re.DOTALL,
 )

@@ -91,7 +91,7 @@ class UnusedIgnore(Rule):
         yield self.finding(
             document,
             comment.span,
-            f"{', '.join(idle) if idle else 'this comment'} silences nothing here",
+            f"{', '.join(idle) or 'this comment'} silence{'s'[: len(idle) < 2]} nothing here",
             because=(Because("the rules ran and find nothing there", MEASURED, "this run"),),
         )._replace(
             fix=Fix(DISPLAY, "remove the comment" if every else f"remove {', '.join(idle)}", ())
