@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
-from tools.record_golden import PROFILE, RULES, torchpin
+from tools._terminal import inside, on_terminal
+from tools.record_golden import PROFILE, RULES
+
+from torchpin.report.rule_docs import sentence
 
 LANGUAGES = {".toml": "toml", ".py": "python", ".yml": "yaml", ".yaml": "yaml", ".sh": "bash"}
 LONGEST = 60
@@ -55,9 +55,7 @@ def try_it(code: str) -> str:
         return ""
     options = json.loads((folder / "options.json").read_text("utf-8"))
     arguments: list[str] = options["arguments"]
-    first, _, rest = options["about"].rstrip(".").partition(" ")
-    about = f"{first.capitalize() if first.isalpha() and first.islower() else first} {rest}:"
-    lines = ["", "## Try it", "", about, ""]
+    lines = ["", "## Try it", "", f"{sentence(options['about'].rstrip('.'))}:", ""]
     for path in _inputs(folder):
         name = path.relative_to(folder / "input").as_posix()
         text = path.read_text("utf-8")
@@ -70,9 +68,9 @@ def try_it(code: str) -> str:
     with tempfile.TemporaryDirectory() as temp:
         work = Path(temp) / "project"
         shutil.copytree(folder / "input", work)
-        with _inside(work):
-            checked = torchpin("check", *arguments)
-            fixed = torchpin("fix", "--diff", *arguments)
+        with inside(work):
+            checked = on_terminal("check", *arguments)
+            fixed = on_terminal("fix", "--diff", *arguments)
     if checked.returncode not in (0, 1) or f"[{code}]" not in checked.stdout:
         raise SystemExit(f"{folder.name}: {command}\n{checked.stdout}{checked.stderr}")
     lines += _fenced(f"$ {command}\n{checked.stdout}", "console")
@@ -80,19 +78,3 @@ def try_it(code: str) -> str:
         command = " ".join(("torchpin fix --diff", *arguments))
         lines += [f"`{command}` shows the change:", "", *_fenced(fixed.stdout, "diff")]
     return "\n".join(lines)
-
-
-@contextlib.contextmanager
-def _inside(folder: Path) -> Iterator[None]:
-    """Work in ``folder`` as a user does whose output goes to a file."""
-    kept, place = dict(os.environ), Path.cwd()
-    os.environ.update(NO_COLOR="1", COLUMNS="88")
-    for name in ("CI", "GITHUB_ACTIONS"):
-        os.environ.pop(name, None)
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(place)
-        os.environ.clear()
-        os.environ.update(kept)

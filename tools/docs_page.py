@@ -1,7 +1,9 @@
-"""mkdocs hook: put the page of ``torchpin matrix --html`` on the site, made when the site is."""
+"""mkdocs hooks: the page of ``torchpin matrix --html``, and each rule in the navigation."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchpin import __version__
@@ -14,6 +16,30 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
 
 _made: list[str] = []
+_RULES = "reference/rules"
+_FAMILY = re.compile(
+    r"^## TP\d: (?P<family>.+)|^\| \[TP\d+\]\((?P<page>TP\d+)\.md\) \| (?P<name>\S+)", re.M
+)
+
+
+def on_config(config: MkDocsConfig, **_: Any) -> MkDocsConfig:
+    """Put the pages of the rules below their index, by family."""
+    index = f"{_RULES}/index.md"
+    families: list[dict[str, list[dict[str, str]]]] = []
+    for match in _FAMILY.finditer(Path(config.docs_dir, index).read_text("utf-8")):
+        if match["family"]:
+            families.append({match["family"]: []})
+        else:
+            code = match["page"]
+            page_of = {f"{code} {match['name']}": f"{_RULES}/{code}.md"}
+            next(iter(families[-1].values())).append(page_of)
+    for part in config.nav or ():
+        for pages in part.values():
+            for entry in pages if isinstance(pages, list) else ():
+                for title, target in entry.items():
+                    if target == index:
+                        entry[title] = [index, *families]
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:

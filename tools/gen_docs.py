@@ -17,7 +17,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from importlib import import_module
@@ -28,6 +27,7 @@ if __name__ == "__main__":
 
 from tools._examples import try_it
 from tools._schemas import fields_page, settings_page
+from tools._terminal import inside, on_terminal
 
 from torchpin.cli.main import COMMANDS, help_text
 from torchpin.documents.discover import FILES_PATTERN
@@ -149,14 +149,8 @@ def with_outputs(page: Path) -> str:
             if match["folder"]:
                 place = Path(temp) / Path(match["folder"]).name
                 shutil.copytree(ROOT / match["folder"], place)
-            done = subprocess.run(
-                [sys.executable, "-m", "torchpin", *shlex.split(match["args"])],
-                cwd=place,
-                capture_output=True,
-                text=True,
-                encoding="utf-8",
-                env={**os.environ, "NO_COLOR": "1", "PYTHONUTF8": "1", "COLUMNS": "88"},
-            )
+            with inside(place):
+                done = on_terminal(*shlex.split(match["args"]))
         if done.returncode > 1 or not done.stdout:
             raise SystemExit(f"{page.name}: torchpin {match['args']} failed:\n{done.stderr}")
         return match[1] + done.stdout

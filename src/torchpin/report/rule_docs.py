@@ -30,6 +30,24 @@ class RuleText(NamedTuple):
         return f"{head}\n{self.body}\n" if self.body else head
 
 
+_NAMES = frozenset(
+    (
+        *("bitsandbytes", "conda", "macOS", "pip", "poetry", "pdm", "torch", "torchaudio"),
+        *("torchtext", "torchvision", "transformers", "triton", "uv", "vllm"),
+    )
+)
+"""Words that stay small at the beginning of a sentence."""
+
+
+def sentence(text: str) -> str:
+    """Return ``text`` with a capital letter; names of programs and packages keep theirs."""
+    first = text.split(None, 1)[0] if text.strip() else ""
+    word = first.rstrip(",:;.")
+    if word in _NAMES or not word.isalpha():
+        return text
+    return text[0].upper() + text[1:]
+
+
 def describe(rule: Rule) -> RuleText:
     """Return the documentation of ``rule``."""
     from inspect import cleandoc
@@ -53,7 +71,7 @@ def _markdown(body: str) -> str:
             out += ["", f"## {line.strip().rstrip(':').capitalize()}", ""]
         elif inline:
             rest = line[inline.end() :]
-            out += ["", f"## {inline.group(1)}", "", rest[0].upper() + rest[1:]]
+            out += ["", f"## {inline.group(1)}", "", sentence(rest)]
         else:
             out.append(line)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip()

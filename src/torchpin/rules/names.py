@@ -22,8 +22,7 @@ STUBS = {
     "torch-vision": (
         "torchvision",
         "is torchvision 0.1.6.dev0",
-        "its one release holds the folder torchvision of version 0.1.6.dev0, and no METADATA that "
-        "name a torch",
+        "its one release holds the folder torchvision of version 0.1.6.dev0",
         "PyPI: torch-vision-0.1.6.dev0.tar.gz "
         "sha256:c3f682bc21ef59da0543aeba8191c6a1bbe95ccf18747b636769078ab3fe86d1 (setup.py)",
     ),
