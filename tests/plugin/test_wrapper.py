@@ -152,6 +152,83 @@ def test_uv_sync_of_a_lock_that_does_not_run_is_refused(place: Path) -> None:
     assert torchpin("uv", "--", "sync", "--dry-run", cwd=below).returncode == 1
 
 
+EXTRAS = """\
+[project]
+name = "demo"
+version = "1"
+requires-python = "==3.11.*"
+dependencies = []
+[project.optional-dependencies]
+gpu = ["torch==2.15.0"]
+[dependency-groups]
+train = ["torch==2.15.0"]
+[tool.uv]
+environments = ["sys_platform == 'linux' and platform_machine == 'x86_64'"]
+"""
+
+
+@pytest.mark.clients
+def test_only_what_uv_would_install_counts(place: Path) -> None:
+    config = {"UV_NO_CONFIG": "0"}
+    (place / "pyproject.toml").write_text(EXTRAS)
+    assert run_uv("lock", cwd=place, env=config).returncode == 0
+    below = place / "below"
+    below.mkdir()
+    for words, where, expected in (
+        (("sync", "--dry-run"), place, 0),
+        (("sync", "--dry-run"), below, 0),
+        (("sync", "--dry-run", "--extra=gpu"), place, 1),
+        (("sync", "--dry-run", "--group", "train"), below, 1),
+        (("sync", "--dry-run", "--all-extras", "--no-extra", "gpu"), place, 0),
+        (("sync", "--dry-run", "--all-extras", "--project", str(place)), place.parent, 1),
+        (("--directory", str(place), "sync", "--dry-run", "--all-groups"), place.parent, 1),
+        (("run", "--all-extras", "python", "--version"), place, 1),
+        (("run", "--all-extras", "--no-sync", "python", "--help"), place, 0),
+    ):
+        done = torchpin("uv", "--", *words, cwd=where, env=config)
+        assert done.returncode == expected, (words, done.stderr)
+        assert ("uv.lock: TP201" in done.stderr) is (expected == 1)
+
+
+@pytest.mark.clients
+def test_uv_run_of_a_script_installs_what_its_block_says(place: Path) -> None:
+    (place / "plain.py").write_text("print('ran')\n")
+    (place / "own.py").write_text('# /// script\n# dependencies = ["torch==2.15.0"]\n# ///\n')
+    for words, expected in (
+        (("run", "own.py"), 1),
+        (("run", "--script", "own.py"), 1),
+        (("sync", "--script", "own.py"), 1),
+        (("run", "plain.py"), 0),
+        (("run", "-"), 0),
+        (("run", "absent.py"), 2),
+    ):
+        done = torchpin("uv", "--", *words, cwd=place, env={"UV_NO_CONFIG": "0"})
+        assert done.returncode == expected, (words, done.stderr)
+        assert ("own.py: TP201" in done.stderr) is (expected == 1)
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize(
+    ("client", "words"),
+    [
+        ("pip", ("install", "--help")),
+        ("pip", ("install", "torch==2.15.0", "-h")),
+        ("uv", ("pip", "install", "--help")),
+        ("uv", ("sync", "-h")),
+        ("uv", ("run", "--help")),
+    ],
+)
+def test_help_of_the_client_needs_no_fleet(
+    client: str, words: tuple[str, ...], place: Path, tmp_path: Path
+) -> None:
+    real = subprocess.run(
+        [client, *words], cwd=place, env=environment(), capture_output=True, text=True, check=False
+    )
+    for where in (place, tmp_path):
+        done = torchpin(client, "--", *words, cwd=where)
+        assert (done.returncode, done.stdout, done.stderr) == (0, real.stdout, real.stderr)
+
+
 @pytest.mark.clients
 def test_other_commands_give_what_the_client_gives(tmp_path: Path) -> None:
     for client, words in (("pip", ["--version"]), ("uv", ["--version"]), ("uv", ["no-such"])):

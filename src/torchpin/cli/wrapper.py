@@ -27,14 +27,16 @@ def parser(client: str) -> Parser:
     """Return the parser of what stands before ``--``."""
     from torchpin.cli.constraints import add_mirror
 
-    steered = "install" if client == "pip" else "pip install, pip sync, add and sync"
+    steered = "install gets" if client == "pip" else "pip install, pip sync and add get"
+    project = "" if client == "pip" else " sync and run are checked first."
     made = Parser(
         client,
-        f"Run {client}, held to the PyTorch that runs on a node group: {steered} get constraints,\n"
-        "and links to the channel where that is needed. What cannot run there is refused; every\n"
-        f"other command runs as it is. Input, output, signals and exit code are those of {client}.",
-        f"example: torchpin {client} --group training -- {EXAMPLE[client]}\n"
-        f"exit code: that of {client} · 1 refused · 2 wrong usage",
+        f"Run {client}, held to the PyTorch that runs on a node group: {steered} constraints,\n"
+        f"and links to the channel where that is needed.{project} What cannot run there is\n"
+        "refused; every other command runs as it is. Input, output, signals and exit code are\n"
+        f"those of {client}.",
+        f"exit code: that of {client} · 1 refused · 2 wrong usage\n\n"
+        f"example: torchpin {client} --group training -- {EXAMPLE[client]}",
     )
     made.usage = f"torchpin {client} [OPTIONS] -- [{client.upper()} ARGUMENTS ...]"
     made.add_argument(
@@ -70,15 +72,24 @@ def run(client: str, argv: list[str]) -> int:
 
     program = find(client)
     call = read_call(client, argv[at + 1 :])
-    if not args.force:
+    if not args.force and not asks_help(call):
         if is_steered(call):
             held = steered(args, call, program)
             if held is None:
                 return FINDINGS
             return replace(program, held)
-        if call.action == ("sync",) and client == "uv" and not synced(args, call):
-            return FINDINGS
+        if client == "uv" and call.action in (("sync",), ("run",)):
+            from torchpin.cli.wrapper_project import synced
+
+            if not synced(args, call, program):
+                return FINDINGS
     return replace(program, call.words)
+
+
+def asks_help(call: Call) -> bool:
+    """Tell whether a command prints its help; what stands behind ``run`` is another program's."""
+    words = call.words[: call.at + 1] if call.action == ("run",) else call.words
+    return any(word in ("-h", "--help") for word in words)
 
 
 def _with_dashes(client: str, argv: list[str]) -> str:
@@ -240,39 +251,6 @@ def refusal(args: Arguments, call: Call, fleet: Fleet, steering: Steering) -> st
     name = f"--group {shlex.quote(group)} " if args.group else ""
     lines.append(f"to run it all the same: torchpin {call.client} {name}--force -- {words}")
     return redact("\n".join(lines)) + "\n"
-
-
-def synced(args: Arguments, call: Call) -> bool:
-    """Tell whether the project that ``uv sync`` installs runs on the group; say why not."""
-    from torchpin import engine
-    from torchpin.report.style import clean, redact
-
-    folder = "."
-    for at, word in enumerate(call.words):
-        name, equals, value = word.partition("=")
-        if name in ("--project", "--directory"):
-            folder = value if equals else "".join(call.words[at + 1 : at + 2])
-    project = os.path.join(folder, "pyproject.toml")
-    while not os.path.isfile(project):
-        above = os.path.dirname(os.path.abspath(folder))
-        if above == os.path.abspath(folder):
-            return True  # uv tells
-        folder = above
-        project = os.path.join(folder, "pyproject.toml")
-    lock = os.path.join(folder, "uv.lock")
-    args.paths = [project, *([lock] if os.path.isfile(lock) else [])]
-    fleet = group_fleet(args)
-    report = engine.check(options_of(args)._replace(client="uv"), fleet)
-    errors = [one for one in report.findings if one.severity == "error"]
-    if not errors:
-        return True
-    group = clean(fleet.groups[0].name)
-    lines = [f"torchpin: not run: what the project installs does not run on {group}"]
-    lines += [f"  {clean(one.path)}: {one.code} {clean(one.message)}" for one in errors]
-    lines.append(f"more: torchpin check {clean(shlex.join(args.paths))}")
-    lines.append(f"to run it all the same: torchpin uv --force -- {shlex.join(call.words)}")
-    sys.stderr.write(redact("\n".join(lines)) + "\n")
-    return False
 
 
 def kept(text: str) -> str:

@@ -106,7 +106,7 @@ def read_call(client: str, words: Sequence[str]) -> Call:
     from torchpin.documents.installers import PIP, UV
 
     grammar = (PIP if client == "pip" else UV)._replace(stops=True)
-    texts = _texts(words)
+    texts = texts_of(words)
     at = parse(texts, grammar).rest
     action = [words[at]] if at < len(words) else []
     at += 1
@@ -117,7 +117,8 @@ def read_call(client: str, words: Sequence[str]) -> Call:
     return Call(client, tuple(words), tuple(action), min(at, len(words)))
 
 
-def _texts(words: Sequence[str]) -> list[Text]:
+def texts_of(words: Sequence[str]) -> list[Text]:
+    """Return words as the reader of commands takes them."""
     from torchpin.documents.atoms import Atom
     from torchpin.documents.base import Span
     from torchpin.documents.shell_words import Text
