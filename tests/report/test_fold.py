@@ -64,6 +64,19 @@ def test_what_may_be_copied_or_stands_in_columns_stays(line: str) -> None:
     assert fold(line, 60) == line
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    change: take torch from https://download.pytorch.org/whl/cu126 for " + "volta, " * 9,
+        "amd, Python 3.12; win, Python 3.14t: from https://w.example/rocm and https://w.example/cu",
+    ],
+)
+def test_what_plans_say_of_groups_is_folded(line: str) -> None:
+    folded = fold(line, 60)
+    assert max(map(len, folded.split("\n"))) <= 60
+    assert folded.split() == line.split()
+
+
 def test_too_narrow_a_terminal_folds_nothing() -> None:
     assert fold(report(PLAIN), NARROW - 1) == report(PLAIN)
 

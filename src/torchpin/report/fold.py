@@ -10,7 +10,8 @@ from torchpin.patterns import regex
 from torchpin.report.wrap import NARROW, plain, shown_width, wrap
 
 _SENTENCE = regex(
-    r"\s*(?:= )?(?:because|see|in matrix|fix|fix \(unsafe\)|advice|without it):"
+    r"\s*(?:= )?(?:because|see|in matrix|fix|fix \(unsafe\)|advice|change|without it):"
+    r"|\S.*, Python \S+: from \S"
     r"|(?:error|warning|info)\[TP\d+\] "
     r"|(?:  )+\S.* \[[a-z]+\]$"
     r"|(?:torchpin|note): |Found \d|Mended \d|Nothing |No findings|`torchpin fix"
