@@ -90,6 +90,48 @@ def test_what_is_mended_is_pruned_and_nothing_is_added(project: Path, told, caps
     assert "train" not in (project / "torchpin-baseline.json").read_text()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--select", "TP1,TP203"),
+        ("--ignore", "TP201"),
+        ("--per-file-ignores", "requirements.txt:TP201"),
+        ("--gpu", "A100", "--driver", "590.44.01", "--python", "3.11"),
+        ("--isolated",),
+    ],
+)
+def test_what_was_not_looked_at_is_not_mended(
+    project: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    (project / "requirements.txt").write_text("torch==2.14.0\n")
+    assert guarded(["baseline", "create", "-q", "--select", "TP201"]) == 0
+    before = (project / "torchpin-baseline.json").read_text()
+    assert '"TP201"' in before
+    guarded(["check", "--baseline", "torchpin-baseline.json", *words])
+    assert "mended" not in capsys.readouterr().err
+    assert guarded(["baseline", "prune", *words]) == 0
+    assert (project / "torchpin-baseline.json").read_text() == before
+
+
+def test_files_alone_are_not_compared(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entry = {"path": "requirements.txt", "code": "TP505", "text": "torch", "package": "torch"}
+    text = json.dumps({"version": 1, "findings": [entry]})
+    (project / "torchpin-baseline.json").write_text(text)
+    guarded(["check", "--baseline", "torchpin-baseline.json", "requirements.txt"])
+    assert "mended" not in capsys.readouterr().err
+    guarded(["check", "--baseline", "torchpin-baseline.json"])
+    assert "1 finding of the baseline is mended" in capsys.readouterr().err
+
+
+def test_baseline_of_a_command_line_is_pruned_by_it(project: Path) -> None:
+    volta = ("--gpu", "V100", "--driver", "550.54.15", "--python", "3.11")
+    assert guarded(["baseline", "create", "-q", *volta]) == 0
+    assert "TP201" in (project / "torchpin-baseline.json").read_text()
+    (project / "train" / "requirements.txt").write_text("torch==2.14.1+cu126\n")
+    assert guarded(["baseline", "prune", *volta]) == 0
+    assert "TP201" not in (project / "torchpin-baseline.json").read_text()
+
+
 def test_baseline_that_is_there_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "torchpin-baseline.json").write_text("mine")
     assert guarded(["baseline", "create"]) == 2

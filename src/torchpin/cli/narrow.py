@@ -14,6 +14,7 @@ from torchpin.rules.model import Finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from torchpin.documents.changed import Changes
@@ -78,7 +79,10 @@ def read(path: str) -> str:
 
 
 def asked_for(entry: Entry, path: str, args: Arguments) -> bool:
-    """True if the file of an entry was among what was checked, or is gone."""
+    """True if the run would have found an entry again: its file was among what was checked, or is
+    gone, and what its rule needs was looked at."""
+    if not _ran(entry, args):
+        return False
     place = os.path.realpath(os.path.join(os.path.dirname(path), entry.path))
     if not os.path.exists(place):
         return True
@@ -87,6 +91,31 @@ def asked_for(entry: Entry, path: str, args: Arguments) -> bool:
         if place == real or place.startswith(os.path.join(real, "")):
             return True
     return False
+
+
+def _ran(entry: Entry, args: Arguments) -> bool:
+    """True if the rule of an entry ran on the machines that it is about."""
+    from torchpin.rules.ignores import ACROSS
+
+    select, ignore = (_words(values) for values in (args.select, args.ignore))
+    spared = [code for value in args.per_file_ignores for code in _words(value.rpartition(":")[2:])]
+    if select and not entry.code.startswith(select):
+        return False
+    if entry.code.startswith((*ignore, *spared)):
+        return False
+    if entry.code.startswith(ACROSS) and not any(map(os.path.isdir, args.paths or (".",))):
+        return False  # files are compared with each other only where a folder is looked at
+    if args.gpu:
+        from torchpin.fleet.options import UNNAMED
+
+        pythons = _words(args.python)
+        return entry.group in ("", UNNAMED) and (not entry.python or entry.python in pythons)
+    return not (args.isolated and (entry.group or entry.python))
+
+
+def _words(values: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of options that take several, with commas between."""
+    return tuple(word.strip().upper() for value in values for word in value.split(",") if word)
 
 
 def known_by(finding: Finding, least: str) -> bool:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchpin.documents.base import Document, line_starts, position
 from torchpin.documents.suppressions import Suppression, suppressions
-from torchpin.evidence import MEASURED
+from torchpin.evidence import MEASURED, PUBLISHED
+from torchpin.named import NamedTuple
 from torchpin.rules.context import Context, Way
-from torchpin.rules.model import DISPLAY, INFO, Because, Finding, Fix
+from torchpin.rules.model import DISPLAY, INFO, WARNING, Because, Finding, Fix
 from torchpin.rules.registry import Rule, all_rules
 
-_ACROSS = "TP5"
+ACROSS = "TP5"
 """Rules that compare files: of one file alone they say nothing."""
 
 
@@ -80,7 +81,7 @@ class UnusedIgnore(Rule):
             code
             for code in comment.codes
             if any(rule.startswith(code) for rule in ran)
-            and (whole or not code.startswith(_ACROSS))
+            and (whole or not code.startswith(ACROSS))
             and not any(name.startswith(code) and comment.covers(name, line) for name, line in here)
         ]
         if comment.codes and not idle:
@@ -98,8 +99,59 @@ class UnusedIgnore(Rule):
         )
 
 
-def suppressed(finding: Finding, per_file: Iterable[tuple[str, tuple[str, ...]]]) -> bool:
-    """True if a comment or a per-file setting silences the finding."""
+class UnexplainedIgnore(Rule):
+    """A silencing comment without a reason, where the profile asks for one.
+
+    What it does: with ``require-reasons = true`` in the profile, reports ``# torchpin: ignore[…]``
+    behind which nothing says why. Without that setting it tells nothing.
+
+    Why it is bad: nobody knows when the comment may go, and who reviews a change cannot judge it.
+
+    Example: ``torch==2.11.0  # torchpin: ignore[TP201]``
+
+    Fix: write the reason behind the bracket: ``# torchpin: ignore[TP201] only CPU jobs run this``.
+
+    Evidence: the comment. ``torchpin check --ignored`` lists what is silenced, with the reasons.
+    """
+
+    code = "TP004"
+    name = "unexplained-ignore"
+    severity = WARNING
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield nothing: comments belong to files."""
+        yield from ()
+
+    def check_document(self, document: Document, context: Context) -> Iterator[Finding]:
+        """Yield the silencing comments that give no reason."""
+        if not document.comments or not context.fleet.settings.require_reasons:
+            return
+        for comment in suppressions(document):
+            if not comment.reason:
+                yield self.finding(
+                    document,
+                    comment.span,
+                    "this comment gives no reason",
+                    because=(Because("require-reasons is set", PUBLISHED, "the profile"),),
+                )._replace(fix=Fix(DISPLAY, "write the reason behind the bracket", ()))
+
+
+class Ignored(NamedTuple):
+    """A finding that is not told, and by whose word."""
+
+    finding: Finding
+    line: int | None
+    """Where the comment stands; None: a setting or an option silences it."""
+    reason: str
+    """What the comment gives as its reason, or the pattern and the codes of the setting."""
+
+
+_OF_COMMENTS = ("TP002", "TP004")
+"""What these say of a comment, it silences only by their code."""
+
+
+def ignored(finding: Finding, per_file: Iterable[tuple[str, tuple[str, ...]]]) -> Ignored | None:
+    """Return by which comment or per-file setting the finding is silenced; None: it is told."""
     from fnmatch import fnmatch
 
     for pattern, codes in per_file:
@@ -108,17 +160,22 @@ def suppressed(finding: Finding, per_file: Iterable[tuple[str, tuple[str, ...]]]
         if (named or fnmatch(path, f"*/{pattern}")) and any(
             code == "ALL" or finding.code.startswith(code) for code in codes
         ):
-            return True
+            return Ignored(finding, None, f"{pattern}: {', '.join(codes)}")
     if finding.document is None:
-        return False
+        return None
     if not finding.document.comments:
-        return False
+        return None
     line = position(line_starts(finding.document.text), finding.span.start).line
-    bare = finding.code != "TP002"  # that a comment silences nothing, it does not silence
-    return any(
-        (one.codes or bare) and one.covers(finding.code, line)
-        for one in suppressions(finding.document)
-    )
+    bare = finding.code not in _OF_COMMENTS
+    for one in suppressions(finding.document):
+        if (one.codes or bare) and one.covers(finding.code, line):
+            return Ignored(finding, one.line, one.reason)
+    return None
+
+
+def suppressed(finding: Finding, per_file: Iterable[tuple[str, tuple[str, ...]]]) -> bool:
+    """True if a comment or a per-file setting silences the finding."""
+    return ignored(finding, per_file) is not None
 
 
 def idle_ignores(
@@ -157,4 +214,4 @@ def unknown_codes(documents: Iterable[Document]) -> tuple[str, ...]:
     )
 
 
-RULES = (UnusedIgnore,)
+RULES = (UnusedIgnore, UnexplainedIgnore)
