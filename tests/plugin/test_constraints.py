@@ -211,12 +211,37 @@ def test_a_private_index_that_the_profile_names_is_used(tmp_path: Path) -> None:
     assert "--extra-index-url https://mirror.example/pt/cu126\n" in done.stdout, done.stderr
 
 
+@pytest.mark.parametrize("form", ["requirements", "uv", "env"])
+@pytest.mark.parametrize("place", ["--mirror", "[indexes]"])
+def test_no_login_of_a_url_is_written(form: str, place: str, tmp_path: Path) -> None:
+    secret = "https://me:hunter2@mirror.example/pt"
+    options: tuple[str, ...] = ("--mirror", secret)
+    if place == "[indexes]":
+        options = ()
+        (tmp_path / "torchpin.toml").write_text(f'[indexes]\n"{secret}/cu126" = "cu126"\n{FLEET}')
+    else:
+        (tmp_path / "torchpin.toml").write_text(FLEET)
+    done = torchpin(
+        *("constraints", "--group", "old", "--format", form, "-o", "held", *options), cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    text = done.stdout + (tmp_path / "held").read_text()
+    assert "hunter2" not in text + done.stderr
+    assert "https://mirror.example/pt/cu126" in text
+    assert "the login in the URL is left out" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         (("--group", "other"), "no group 'other'"),
         (("--format", "env"), "--format env needs -o FILE"),
         (("--format", "env", "-o", "a b.txt"), "PIP_CONSTRAINT cannot hold"),
+        (("--mirror", "ftp://mirror.example/whl"), "--mirror is no http(s) URL"),
+        (("--mirror", "u:hunter2@mirror.example/whl"), "--mirror is no http(s) URL"),
+        (("--mirror", "https://mirror.example/whl?token=hunter2"), "--mirror is no http(s) URL"),
+        (("--mirror", "https://u:hunter2@[::x/whl"), "--mirror is no http(s) URL"),
+        (("--mirror", "https://mirror.example/a b"), "--mirror is no http(s) URL"),
     ],
 )
 def test_wrong_usage(tmp_path: Path, args: tuple[str, ...], message: str) -> None:
@@ -225,6 +250,7 @@ def test_wrong_usage(tmp_path: Path, args: tuple[str, ...], message: str) -> Non
     done = torchpin("constraints", *group, *args, cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
+    assert "hunter2" not in done.stderr
     assert not list(tmp_path.glob("*.txt"))
 
 

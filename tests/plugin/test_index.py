@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -304,6 +305,11 @@ def test_links_carry_no_login(tmp_path: Path) -> None:
     text = (tmp_path / "site" / "torch" / "index.html").read_text()
     assert "hunter2" not in text
     assert mirror() in text
+    shutil.rmtree(tmp_path / "site")
+    build(*V100, "--mirror", "https://user:hunter2@mirror.example/whl", "-q", cwd=tmp_path)
+    for path in (tmp_path / "site").rglob("*.*"):
+        assert "hunter2" not in path.read_text()
+    assert "https://mirror.example/whl" in (tmp_path / "site" / "torch" / "index.html").read_text()
     assert without_login("https://u:p@h.example:8443/a?b") == "https://h.example:8443/a?b"
 
 

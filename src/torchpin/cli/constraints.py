@@ -64,13 +64,21 @@ def main(argv: list[str]) -> int:
         )
     from torchpin.catalog.store import load_catalog
     from torchpin.plugin import forms
-    from torchpin.plugin.plan import Places, fleet_outcome, targets_of, torch_specifier
+    from torchpin.plugin.plan import (
+        NO_LOGIN,
+        fleet_outcome,
+        places_of,
+        targets_of,
+        torch_specifier,
+        without_logins,
+    )
     from torchpin.plugin.words import split_text
 
     specifier = torch_specifier(args.torch)
     fleet = fleet_of(args, options_of(args))
     targets = targets_of(fleet, args.group)
     assert fleet is not None
+    places, had_login = without_logins(places_of(fleet.settings.indexes, args.mirror))
     catalog = load_catalog()
     outcome = fleet_outcome(targets, fleet.settings, catalog, specifier)
     if not args.quiet:
@@ -80,7 +88,8 @@ def main(argv: list[str]) -> int:
         sys.stderr.write(split_text(outcome, args.group))
         return FINDINGS
     plan = outcome.plans[0]
-    places = Places(fleet.settings.indexes, args.mirror)
+    if had_login and not args.quiet:
+        note(NO_LOGIN)
     if args.format == "uv":
         text = forms.uv_text(plan, places, catalog.date)
     else:

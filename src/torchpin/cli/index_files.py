@@ -85,7 +85,7 @@ def gathered(source: str, args: Arguments, keep: Filter) -> Gathered:
         UsageError: it cannot be read.
     """
     from torchpin.catalog.store import load_catalog
-    from torchpin.plugin.plan import Places
+    from torchpin.plugin.plan import NO_LOGIN, places_of, without_logins
     from torchpin.plugin.sources import from_catalog, from_folder, from_index
 
     catalog = load_catalog()
@@ -93,7 +93,9 @@ def gathered(source: str, args: Arguments, keep: Filter) -> Gathered:
     indexes = fleet.settings.indexes if fleet is not None else ()
     platforms = {target.group.platform for target in keep.targets}
     if source == "catalog":
-        places = Places(indexes, args.mirror)
+        places, had_login = without_logins(places_of(indexes, args.mirror))
+        if had_login and not args.quiet:
+            note(NO_LOGIN)
         return from_catalog(catalog, places, platforms, derive=args.include_unknown)
     if source.startswith(("http://", "https://")):
         from torchpin.catalog.refresh.cache import Cache

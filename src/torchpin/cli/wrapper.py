@@ -145,9 +145,10 @@ def steered(args: Arguments, call: Call, program: str) -> Sequence[str] | None:
     from torchpin.documents.base import Document
     from torchpin.documents.loader import load
     from torchpin.plugin import command, forms
-    from torchpin.plugin.plan import Places
+    from torchpin.plugin.plan import places_of
 
     fleet = group_fleet(args)
+    places = places_of(fleet.settings.indexes, args.mirror)
     catalog = load_catalog()
     cache: dict[str, Document] = {}
     private = dict(fleet.settings.indexes)
@@ -165,7 +166,7 @@ def steered(args: Arguments, call: Call, program: str) -> Sequence[str] | None:
     plan = steering.plan
     if plan is None or (call.action == ("add",) and not asked.named):
         return call.words
-    added = command.added_of(plan, Places(fleet.settings.indexes, args.mirror), read)
+    added = command.added_of(plan, places, read)
     if not args.quiet:
         said(call, plan, fleet, added.named)
     text = "\n".join([*forms.header(plan, catalog.date), *forms.pins(plan), ""])

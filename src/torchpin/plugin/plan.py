@@ -39,6 +39,52 @@ class Places(NamedTuple):
         return channel_url(channel)
 
 
+def places_of(indexes: tuple[tuple[str, str], ...], mirror: str | None) -> Places:
+    """Return where the channels lie, from the profile and ``--mirror``.
+
+    Raises:
+        UsageError: the mirror is no URL of a folder.
+    """
+    from urllib.parse import urlsplit
+
+    if mirror is not None:
+        try:
+            parts = urlsplit(mirror)
+            _ = parts.port
+        except ValueError:
+            parts = urlsplit("")
+        if (
+            parts.scheme not in ("http", "https", "file")
+            or (not parts.hostname and parts.scheme != "file")
+            or parts.query
+            or parts.fragment
+            or any(char.isspace() or not char.isprintable() for char in mirror)
+        ):
+            raise UsageError(
+                "--mirror is no http(s) URL of a folder",
+                hint="write the folder of the channels: https://mirror.example/whl",
+            )
+    return Places(indexes, mirror)
+
+
+def without_logins(places: Places) -> tuple[Places, bool]:
+    """Return places without user and password, for texts that others read; were there any?"""
+    from torchpin.plugin.sources import without_login
+
+    bare = Places(
+        tuple((without_login(url), channel) for url, channel in places.indexes),
+        None if places.mirror is None else without_login(places.mirror),
+    )
+    return bare, bare != places
+
+
+NO_LOGIN = (
+    "the login in the URL is left out: give it to pip and uv in ~/.netrc, to a project of uv as "
+    "UV_INDEX_<NAME>_USERNAME and _PASSWORD"
+)
+"""What is told where a login was dropped."""
+
+
 def targets_of(fleet: Fleet | None, group: str | None, *, one: bool = False) -> tuple[Target, ...]:
     """Return the targets of a node group; of the whole fleet without a name.
 

@@ -166,6 +166,8 @@ def from_index(
 def without_login(url: str) -> str:
     """Return a URL without user and password: pages are for others to read."""
     parts = urlsplit(url)
+    if "@" not in parts.netloc:
+        return url
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
