@@ -111,6 +111,11 @@ TOP = {
         "type": "array",
         "items": {"type": "string", "minLength": 1},
     },
+    "require-reasons": {
+        "description": "Whether each comment that silences a rule must say why (TP004).",
+        "type": "boolean",
+        "default": False,
+    },
     "baseline": text(
         "Findings that are known and wait (torchpin baseline create), relative to this file.", r"\S"
     ),

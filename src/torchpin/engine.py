@@ -24,7 +24,7 @@ from torchpin.judge.model import Verdict
 from torchpin.judging import judge_install
 from torchpin.named import NamedTuple
 from torchpin.rules.context import Context, Way
-from torchpin.rules.ignores import idle_ignores, suppressed, unknown_codes
+from torchpin.rules.ignores import Ignored, idle_ignores, ignored, unknown_codes
 from torchpin.rules.model import INFO, Finding
 from torchpin.rules.registry import Rule, all_rules, merge, run_rules
 from torchpin.select.model import Selection
@@ -77,6 +77,8 @@ class Report(NamedTuple):
     """The catalog is older than ``catalog-max-age``."""
     cells: tuple[tuple[tuple[str, str], ...], ...] = ()
     """For each of ``selections`` its cell of a matrix (names and values), empty without one."""
+    ignored: tuple[Ignored, ...] = ()
+    """What is found, and not told: comments and per-file settings silence it."""
 
 
 class FixResult(NamedTuple):
@@ -337,7 +339,8 @@ def report_of(
     if context.declared:
         told = (*told, *idle_ignores(stages.documents, rules, told, options.paths or (".",)))
     per_file = (*options.per_file_ignores, *settings.per_file_ignores)
-    findings = tuple(one for one in told if not suppressed(one, per_file))
+    silenced = {one: found for one, each in enumerate(told) if (found := ignored(each, per_file))}
+    findings = tuple(each for one, each in enumerate(told) if one not in silenced)
     rows = tuple((way, one) for way in context.ways for some in way.sets for one in some.judged)
     selections = tuple(
         (one.selection, one.verdict if one.would_be is None else None) for _, one in rows
@@ -365,6 +368,7 @@ def report_of(
         notes,
         bool(old),
         cells,
+        tuple(silenced.values()),
     )
 
 

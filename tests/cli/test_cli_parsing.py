@@ -28,7 +28,10 @@ def test_check_and_fix_share_their_options() -> None:
     shared = vars(check.parser().parse([]))
     mine = vars(fix.parser().parse([]))
     # fix rests on no kept result, and mends all that it may
-    for name in ("jobs", "no_cache", "baseline", "no_baseline", "changed_since", "evidence"):
+    for name in (
+        *("jobs", "no_cache", "ignored"),
+        *("baseline", "no_baseline", "changed_since", "evidence"),
+    ):
         del shared[name]
     assert mine == {**shared, "prove": False, "relock": False}
 

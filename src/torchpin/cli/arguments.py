@@ -38,6 +38,7 @@ def plain_check(argv: list[str]) -> Arguments | None:
         catalog=None,
         diff=False,
         statistics=False,
+        ignored=False,
         unsafe_fixes=False,
         policy=None,
         config=None,

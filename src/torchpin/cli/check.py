@@ -41,6 +41,11 @@ def parser() -> Parser:
         "--statistics", action="store_true", help="how often each rule fired, instead"
     )
     made.add_argument(
+        "--ignored",
+        action="store_true",
+        help="what comments and per-file-ignores silence, and why, instead",
+    )
+    made.add_argument(
         "--unsafe-fixes", action="store_true", help="count, and with --diff show, unsafe fixes too"
     )
     made.add_argument(
@@ -70,6 +75,10 @@ def main(argv: list[str]) -> int:
         raise UsageError("--statistics is text; it has no other --output-format")
     if args.diff and (args.baseline or args.changed_since or args.evidence):
         raise UsageError("--diff takes no --baseline, --changed-since, --evidence: it shows all")
+    if args.ignored:
+        from torchpin.cli.ignored import run as list_ignored
+
+        return list_ignored(args)
     if args.diff:
         from torchpin.cli.fix import run
 

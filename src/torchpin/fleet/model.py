@@ -121,6 +121,8 @@ class Settings(NamedTuple):
     """Folders and files of Python code that rules may read, relative to the profile."""
     baseline: str = ""
     """Path of the findings that are known and wait; empty: none."""
+    require_reasons: bool = False
+    """Whether a comment that silences must say why (TP004)."""
 
 
 class Fleet(NamedTuple):

@@ -49,6 +49,7 @@ TOP_KEYS = (
     "per-file-ignores",
     "catalog-max-age",
     "sources",
+    "require-reasons",
     "baseline",
     "fleet",
 )
@@ -225,6 +226,7 @@ class _Reader:
                     one for _, one in self.strings(data.get("sources", []), "sources", ("sources",))
                 ),
                 self.beside(data, "baseline"),
+                self.flag(data, "require-reasons", ()),
             )
             fleet = data.get("fleet", {})
             if self.table(fleet, "fleet", ("fleet",)):
