@@ -8,6 +8,7 @@ import platform as platform_module
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -163,7 +164,16 @@ echo 'name, driver_version'; echo 'Tesla K80, 450.80.02'"""
 
 
 @linux
-@pytest.mark.parametrize("script", ["exit 9", "echo 'No devices were found'", "echo"])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "exit 9",
+        "echo 'No devices were found'",
+        "echo",
+        "/usr/bin/head -c 9999 /dev/urandom",
+        "exec /usr/bin/yes no",
+    ],
+)
 def test_a_broken_nvidia_smi_is_no_gpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
@@ -171,6 +181,30 @@ def test_a_broken_nvidia_smi_is_no_gpu(
     group, _ = detected(tmp_path)
     assert group is not None
     assert group.gpus == ()
+    assert "nvidia-smi is there, but names no GPU" in " ".join(module.detect(str(tmp_path)).notes)
+
+
+@linux
+def test_two_drivers_on_one_machine_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = "echo 'Tesla V100, 550.54.15, 7.0'; echo 'Tesla T4, 470.57.02, 7.5'"
+    script = f"echo 'name, driver_version, compute_cap'; {rows}"
+    command(tmp_path / "bin", "nvidia-smi", script, monkeypatch)
+    group, _ = detected(tmp_path)
+    assert group is not None
+    assert ([gpu.arch for gpu in group.gpus], group.driver) == (["sm_70", "sm_75"], None)
+    (said,) = module.detect(str(tmp_path)).notes
+    assert "different drivers (550.54.15 and 470.57.02)" in said
+
+
+@linux
+def test_each_gpu_of_nvidia_smi_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = "echo 'Tesla T4, 535.54.03, 7.5'\n" * 4
+    script = f"echo 'name, driver_version, compute_cap'\n{rows}"
+    command(tmp_path / "bin", "nvidia-smi", script, monkeypatch)
+    (machine,) = module.detect(str(tmp_path)).machines
+    assert [gpu.name for gpu in machine.gpus or ()] == ["Tesla T4"] * 4
 
 
 @linux
@@ -357,6 +391,31 @@ def test_a_command_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_SECONDS", 0.2)
     arguments: Any = (sys.executable, "-c", "import time; time.sleep(60)")
     assert module.run(*arguments) is None
+
+
+@linux
+def test_what_a_command_started_ends_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SECONDS", 3)
+    mark = tmp_path / "pid"
+    assert module.run("sh", "-c", f"sleep 60 & echo $! > {mark}; wait") is None
+    pid = int(mark.read_text())
+    for _ in range(100):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
+                return
+        except OSError:
+            return
+        time.sleep(0.05)
+    pytest.fail("the child of the command is still there")
+
+
+def test_a_command_that_prints_without_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_BYTES", 1000)
+    arguments: Any = (sys.executable, "-c", "while True: print('A' * 100)")
+    assert module.run(*arguments) is None
+    assert module.run(sys.executable, "-c", "print('A' * 900)") == "A" * 900 + os.linesep
 
 
 def test_this_machine_whatever_it_is(tmp_path: Path) -> None:

@@ -8,9 +8,14 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
 
 from torchpin.errors import TorchpinError
 from torchpin.fleet import nvml
@@ -20,6 +25,8 @@ from torchpin.fleet.tables import jetpack_table
 from torchpin.named import NamedTuple
 
 _SECONDS = 30
+_MOST_BYTES = 1_000_000
+"""No output that is read is as long: what prints more is not the program that it seems."""
 _QUERIES = ("name,driver_version,compute_cap", "name,driver_version")
 """The second for drivers before 510, whose nvidia-smi does not know ``compute_cap``."""
 _DISPLAY_CLASSES = ("0x0300", "0x0302", "0x0380", "0x1200")
@@ -84,11 +91,27 @@ def _nvidia(root: str) -> Seen:
         if text is None:
             continue
         try:
-            (machine,) = read_csv(text, "nvidia-smi", "").machines
+            found = read_csv(text, "nvidia-smi", "")
         except TorchpinError:
             continue  # what it printed instead of a table tells of no GPU
-        return Seen(machine.gpus, "nvidia-smi", machine.facts, problems)
+        return _smi(found.machines, problems)
+    if shutil.which("nvidia-smi"):
+        problems += ("nvidia-smi is there, but names no GPU: run it to see why",)
     return _proc(root)._replace(problems=problems)
+
+
+def _smi(machines: Iterable[Machine], problems: tuple[str, ...]) -> Seen:
+    """Return the GPUs of nvidia-smi's table, and its driver if it tells one."""
+    gpus: list[SeenGpu] = []
+    facts: dict[tuple[tuple[str, Told], ...], None] = {}
+    for machine in machines:
+        gpus += machine.gpus or ()
+        facts[machine.facts] = None
+    if len(facts) == 1:
+        return Seen(tuple(gpus), "nvidia-smi", next(iter(facts)), problems)
+    named = " and ".join(told.value for one in facts for _, told in one)
+    said = f"nvidia-smi tells of different drivers ({named}): none of them is written"
+    return Seen(tuple(gpus), "nvidia-smi", (), (*problems, said))
 
 
 def _proc(root: str) -> Seen:
@@ -219,20 +242,61 @@ def run(*command: str, any_code: bool = False) -> str | None:
         any_code: return what it prints to both streams even if it fails.
     """
     try:
-        done = subprocess.run(
+        child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if any_code else subprocess.DEVNULL,
-            timeout=_SECONDS,
             env={**os.environ, "LC_ALL": "C"},
-            check=False,
+            start_new_session=sys.platform != "win32",
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError:
         return None
-    if done.returncode and not any_code:
+    assert child.stdout is not None
+    parts: list[bytes] = []
+    reader = threading.Thread(target=_take, args=(child.stdout.fileno(), parts), daemon=True)
+    reader.start()
+    ended = False
+    try:
+        reader.join(_SECONDS)
+        if not reader.is_alive() and sum(map(len, parts)) <= _MOST_BYTES:
+            child.wait(_SECONDS)
+            ended = True
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        if not ended:
+            _kill(child)
+        if not reader.is_alive():
+            child.stdout.close()
+    if not ended or (child.returncode and not any_code):
         return None
-    return done.stdout[:1_000_000].decode("utf-8", "replace")
+    return b"".join(parts).decode("utf-8", "replace")
+
+
+def _take(stream: int, parts: list[bytes]) -> None:
+    """Read a pipe to its end, or a little more than is allowed."""
+    size = 0
+    while size <= _MOST_BYTES:
+        try:
+            part = os.read(stream, 1 << 16)
+        except OSError:
+            return
+        if not part:
+            return
+        parts.append(part)
+        size += len(part)
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    """End a child and what it started; one that hangs in the driver may stay."""
+    with suppress(OSError):
+        if sys.platform == "win32":
+            child.kill()
+        else:
+            os.killpg(child.pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(5)
 
 
 def _names(folder: str) -> list[str]:

@@ -146,12 +146,16 @@ def read_csv(text: str, source: str, name: str) -> Found:
         UsageError: no column holds the names of GPUs, or a line is cut off.
     """
     columns: list[str] = []
-    seen: dict[str, dict[tuple[SeenGpu, str], None]] = {}
+    seen: dict[str, list[tuple[SeenGpu, str]]] = {}
     width = 0
     notes: list[str] = []
-    before: set[str] = set()  # a machine has many GPUs of a kind: like lines are read once
+    before: dict[str, tuple[list[tuple[SeenGpu, str]], tuple[SeenGpu, str]]] = {}
     for number, line in enumerate(text.split("\n"), 1):
-        if line in before or not line.strip():
+        if line in before:  # a machine has many GPUs of a kind: like lines are read once
+            pairs, pair = before[line]
+            pairs.append(pair)
+            continue
+        if not line.strip():
             continue
         host = _HOST.match(line)
         cells = [cell.strip() for cell in line[host.end() if host else 0 :].split(",")]
@@ -161,7 +165,6 @@ def read_csv(text: str, source: str, name: str) -> Found:
             width = len(cells)
             before.clear()
             continue
-        before.add(line)
         width = width or len(cells)
         if len(cells) != width and _SAYS.match(line, host.end() if host else 0):
             notes.append(f"line {number} is no GPU, but what nvidia-smi says of one")
@@ -173,8 +176,10 @@ def read_csv(text: str, source: str, name: str) -> Found:
                 line=number,
                 hint="was the output cut off? Run the command again",
             )
-        gpu, driver = _by_head(columns, cells) if columns else _by_look(cells)
-        seen.setdefault(host[1] if host else name, {})[gpu, driver] = None
+        pairs = seen.setdefault(host[1] if host else name, [])
+        pair = _by_head(columns, cells) if columns else _by_look(cells)
+        pairs.append(pair)
+        before[line] = (pairs, pair)
     if not any(gpu.name for pairs in seen.values() for gpu, _ in pairs):
         raise UsageError(
             "holds no names of GPUs",
@@ -184,9 +189,10 @@ def read_csv(text: str, source: str, name: str) -> Found:
     machines: list[Machine] = []
     for owner, pairs in seen.items():
         told = list(dict.fromkeys(driver for _, driver in pairs if driver))
-        its = {pair: told[0] if len(told) == 1 else pair[1] for pair in pairs}
-        for driver in dict.fromkeys(its.values()):  # a machine has one: two are two machines
-            own = tuple(dict.fromkeys(gpu for (gpu, _), one in its.items() if one == driver))
+        if len(told) == 1:
+            pairs = [(gpu, told[0]) for gpu, _ in pairs]
+        for driver in dict.fromkeys(driver for _, driver in pairs):  # a machine has one
+            own = tuple(gpu for gpu, its in pairs if its == driver)
             facts = (("driver", Told(driver, "driver_version")),) if driver else ()
             machines.append(Machine(owner if driver or not told else "", own, "name", facts))
     return Found("nvidia-smi --query-gpu", tuple(machines), tuple(notes[:5]))
