@@ -65,6 +65,27 @@ def test_a_help_is_read_at_a_glance(
         assert lines[0].count("[") <= 3, "all options in the usage are read by nobody"
 
 
+@pytest.mark.parametrize("command", commands())
+def test_the_short_help_fits_a_screen_and_leads_to_the_whole(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = {}
+    for word in ("-h", "--help"):
+        with contextlib.suppress(SystemExit):
+            guarded([*command.split(), word])
+        said[word] = capsys.readouterr().out
+    lines = said["-h"].splitlines()
+    assert len(lines) <= 26
+    assert lines[0] == said["--help"].splitlines()[0]
+    if said["-h"] == said["--help"]:
+        return
+    assert f"(all options: torchpin {command} --help)" in said["-h"]
+    assert lines[-1].startswith("example: ") or "example: " in said["-h"]
+    shown = [line.split()[0] for line in lines if line.startswith("  -")]
+    assert shown and all(f"\n  {word}" in said["--help"] for word in shown)
+
+
 @pytest.mark.parametrize(("command", "line"), EXAMPLES.items(), ids=list(EXAMPLES))
 def test_an_example_is_accepted(command: str, line: str) -> None:
     program, *words = shlex.split(line.rpartition("| ")[2].removeprefix('eval "$(').rstrip(')"'))

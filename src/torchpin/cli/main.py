@@ -61,7 +61,7 @@ usage: torchpin COMMAND [OPTIONS] [PATH ...]
 Try: torchpin check requirements.txt --gpu V100 --driver 550.54.15 --python 3.11
 or declare the fleet once, in a file: torchpin init
 
-options of a command: torchpin COMMAND --help     version: torchpin --version
+options of a command: torchpin COMMAND -h (--help: all)   version: torchpin -V
 exit code: 0 clean or fixed · 1 findings · 2 wrong usage · 3 internal failure
 """
 

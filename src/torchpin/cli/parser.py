@@ -16,6 +16,18 @@ from torchpin.evidence import ORDER
 
 FORMATS = ("text", "grouped", "concise", "json", "github", "sarif", "gitlab", "junit", "markdown")
 
+SCREEN = 24
+"""Lines of a small terminal."""
+_RARE = frozenset(
+    (
+        *(argparse.SUPPRESS, "help"),
+        *("catalog", "client", "evidence", "exit_zero", "glibc", "isolated", "jobs", "no_baseline"),
+        *("no_cache", "no_color", "per_file_ignores", "platform", "policy", "quiet", "statistics"),
+        *("stdin_filename", "ignored", "timeout"),
+    )
+)
+"""Options that ``-h`` leaves out."""
+
 
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that raises ``UsageError`` and names the nearest option."""
@@ -26,8 +38,11 @@ class Parser(argparse.ArgumentParser):
             description=description,
             epilog=epilog,
             allow_abbrev=False,
+            add_help=False,
             formatter_class=_formatter,
         )
+        self.add_argument("-h", action=_Glance, help="the options that are used most, and exit")
+        self.add_argument("--help", action="help", help="all options, and exit")
 
     def format_help(self) -> str:
         """Return the help: a short usage, the options in groups, an example at the end."""
@@ -40,6 +55,22 @@ class Parser(argparse.ArgumentParser):
             parts = (self.epilog, f"example: {example}" if example else "")
             self.epilog = "\n\n".join(part for part in parts if part) or None
         return super().format_help()
+
+    def format_glance(self) -> str:
+        """Return the help on one screen: without the options that few need, if it is longer."""
+        whole = self.format_help()
+        if whole.count("\n") <= SCREEN:
+            return whole
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, [])
+        formatter.add_text(self.description)
+        formatter.start_section(f"used most (all options: {self.prog} --help)")
+        formatter.add_arguments(
+            one for one in self._actions if not one.option_strings or one.dest not in _RARE
+        )
+        formatter.end_section()
+        formatter.add_text((self.epilog or "").rpartition("\n\n")[2])
+        return formatter.format_help()
 
     def _short_usage(self) -> str:
         """Return the usage with ``[OPTIONS]`` in the place of all options that may be left out."""
@@ -90,6 +121,19 @@ class Parser(argparse.ArgumentParser):
             sys.stderr.write(message)
         sys.stdout.flush()
         raise SystemExit(status)
+
+
+class _Glance(argparse.Action):
+    """``-h``: the help on one screen."""
+
+    def __init__(self, option_strings: list[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> NoReturn:
+        """Print it and leave."""
+        assert isinstance(parser, Parser)
+        sys.stdout.write(parser.format_glance())
+        parser.exit()
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):

@@ -36,7 +36,7 @@ def help_text(group: Group) -> str:
     return (
         f"usage: torchpin {group.name} COMMAND [OPTIONS]\n\n"
         f"{rows}\n\n"
-        f"options of a command: torchpin {group.name} COMMAND --help\n"
+        f"options of a command: torchpin {group.name} COMMAND -h (--help: all)\n"
     )
 
 
