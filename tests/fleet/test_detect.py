@@ -193,7 +193,7 @@ def test_two_drivers_on_one_machine_are_told(
     command(tmp_path / "bin", "nvidia-smi", script, monkeypatch)
     group, _ = detected(tmp_path)
     assert group is not None
-    assert ([gpu.arch for gpu in group.gpus], group.driver) == (["sm_70", "sm_75"], None)
+    assert ([gpu.arch for gpu in group.gpus], group.driver) == (["sm_75", "sm_70"], None)
     (said,) = module.detect(str(tmp_path)).notes
     assert "different drivers (550.54.15 and 470.57.02)" in said
 
@@ -399,7 +399,7 @@ def test_what_a_command_started_ends_with_it(
 ) -> None:
     monkeypatch.setattr(module, "_SECONDS", 3)
     mark = tmp_path / "pid"
-    assert module.run("sh", "-c", f"sleep 60 & echo $! > {mark}; wait") is None
+    assert module.run("/bin/sh", "-c", f"/bin/sleep 60 & echo $! > {mark}; wait") is None
     pid = int(mark.read_text())
     for _ in range(100):
         try:
