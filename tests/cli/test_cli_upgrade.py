@@ -463,3 +463,15 @@ def test_a_label_is_no_part_of_a_release(project: Path, capsys: pytest.CaptureFi
     code, said, wrong = run(capsys, "--to", "2.15.0+cu126")
     assert (code, said) == (2, "")
     assert "--to 2.15.0+cu126: the channel follows from the fleet\n  write 2.15.0" in wrong
+
+
+def test_what_is_not_known_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build whose kernels nobody has read may run: that is why, and it is told."""
+    monkeypatch.chdir(tmp_path)
+    old = ("--gpu", "T4", "--driver", "470.57.02", "--python", "3.11")
+    code, said, _ = run(capsys, "--to", "2.7.1", *old)
+    assert code == 1
+    assert "command-line (T4, Python 3.11): not known" in said
+    assert "torch 2.7.1+cu118 is thought to hold kernels for sm_37, " in said

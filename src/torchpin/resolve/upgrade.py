@@ -124,7 +124,7 @@ def standing(space: Space, version: str, target: Target) -> Standing:
         if found:
             proved.append(found)
         else:
-            doubts += [r for r in reasons if r.status in (UNKNOWN, FAILS)]
+            doubts += [r for r in reasons if r.status in (UNKNOWN, FAILS)] or _unread(one)
     if len(proved) < len(builds):
         return Standing(target, UNKNOWN, None, tuple(dict.fromkeys(doubts)))
     found = obstacles(proved)
@@ -134,6 +134,15 @@ def standing(space: Space, version: str, target: Target) -> Standing:
             told = tuple(reason for reason in found if reason.question not in OTHER_KIND)
             return Standing(target, UNKNOWN, None, (maybe, *told))
     return Standing(target, FAILS, None, found)
+
+
+def _unread(build: Build) -> list[Reason]:
+    """Return why a build that seems to run is none that a plan rests on: nobody read it."""
+    if build.kernels is None or build.kernels.evidence in PROOF:
+        return []
+    held = ", ".join(f"sm_{one}" for one in build.kernels.sass)
+    text = f"{build.title} is thought to hold kernels for {held}, which is not proved"
+    return [Reason("kernels", UNKNOWN, text, INFERRED, build.kernels.source)]
 
 
 def _maybe_elsewhere(space: Space, version: str, target: Target) -> Reason | None:
