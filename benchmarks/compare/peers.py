@@ -206,8 +206,8 @@ def dockerfile_by_env_doctor(programs: Path, env: dict[str, str], folder: Path) 
     program = programs / "env-doctor" / "bin" / "env-doctor"
     _, text = run([str(program), "dockerfile", "Dockerfile"], env, folder)
     counts = [
-        f"{match[2]} {match[1].lower()}"
-        for match in re.finditer(r"(Errors|Warnings):\s+(\d+)", text)
+        _counted(int(match[2]), match[1].lower())
+        for match in re.finditer(r"(Error|Warning)s:\s+(\d+)", text)
     ]
     return ", ".join(counts) or text.strip().splitlines()[-1]
 
@@ -219,6 +219,11 @@ def dockerfile_by_torchpin(programs: Path, env: dict[str, str], folder: Path) ->
         [str(program), "check", "--isolated", "--output-format", "json", "Dockerfile"], env, folder
     )
     report = parsed(text)
-    counts = f"{report['summary']['errors']} errors, {report['summary']['warnings']} warnings"
+    summary = report["summary"]
+    counts = f"{_counted(summary['errors'], 'error')}, {_counted(summary['warnings'], 'warning')}"
     codes = sorted({one["code"] for one in report["findings"] if one["severity"] != "info"})
     return f"{counts} ({', '.join(codes)})" if codes else counts
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

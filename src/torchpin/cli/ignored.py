@@ -6,7 +6,8 @@ from torchpin.cli.arguments import Arguments
 from torchpin.cli.common import fleet_of, options_of
 from torchpin.cli.terminal import note, style, tell
 from torchpin.errors import UsageError
-from torchpin.report.model import Locator, in_matrix, plural
+from torchpin.report.concise import line
+from torchpin.report.model import Locator, plural
 from torchpin.report.style import Style, clean
 from torchpin.rules.ignores import Ignored
 
@@ -38,13 +39,7 @@ def render(found: tuple[Ignored, ...], style: Style, *, closing: bool = True) ->
     ordered = sorted(found, key=lambda one: (one.finding.path, one.finding.span.start))
     lines: list[str] = []
     for one in ordered:
-        finding = one.finding
-        place = locator.finding(finding)
-        where = style.paint("bold", f"{clean(finding.path)}:{place.line}:{place.column}")
-        code = style.rule(finding.code, f"{finding.severity}[{finding.code}]")
-        code = style.paint(finding.severity, code)
-        lines.append(f"{where}: {code} {clean(finding.message + in_matrix(finding))}\n")
-        lines.append(f"  = {_ground(one, style)}\n")
+        lines += (line(one.finding, locator, style), f"  = {_ground(one, style)}\n")
     if closing:
         lines.append(_closing(ordered))
     return "".join(lines)
