@@ -12,6 +12,8 @@ from typing import Any
 SOURCE = Path(__file__).with_name("fake_torch")
 V100 = ("Tesla V100-SXM2-32GB", (7, 0), 32768)
 BUILD = "2.14.1+cu126"
+BEFORE = ""
+"""Folders before that of the stand-ins, each with a colon."""
 
 
 def install(folder: Path, plan: dict[str, Any] | None, **companions: str) -> str:
@@ -37,7 +39,7 @@ def install(folder: Path, plan: dict[str, Any] | None, **companions: str) -> str
         _info(site, name, version)
     python = folder / "python"
     # Without its own site-packages, where a real torch may be.
-    words = f"PYTHONPATH={shlex.quote(str(site))} exec {shlex.quote(sys.executable)} -S"
+    words = f"PYTHONPATH={shlex.quote(f'{BEFORE}{site}')} exec {shlex.quote(sys.executable)} -S"
     python.write_text(f'#!/bin/sh\n{words} "$@"\n')
     python.chmod(0o755)
     return str(python)

@@ -197,7 +197,18 @@ def test_the_worker_is_of_python_3_8_and_knows_nothing_of_torchpin() -> None:
         for name in node.names
     }
     assert imported <= {
-        *("__future__", "ctypes", "importlib", "json", "os", "platform", "re", "resource", "sys"),
+        *(
+            "__future__",
+            "ctypes",
+            "importlib",
+            "importlib.util",
+            "json",
+            "os",
+            "platform",
+            "re",
+            "resource",
+            "sys",
+        ),
         *("sysconfig", "time", "typing", "warnings"),
     }
 

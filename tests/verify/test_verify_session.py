@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.verify import fake_install
 from tests.verify.fake_install import BUILD, V100, install
 
 from torchpin.catalog.store import load_catalog
@@ -340,6 +342,35 @@ def test_no_secret_is_told(run: Run) -> None:
     text = "cannot reach https://user:hunter2@files.example/x"
     ran = run({"import": {"raise": "OSError", "message": text}})
     assert ran.works[0].message == "cannot reach https://****@files.example/x"
+
+
+def test_no_secret_of_the_environment_is_told(run: Run) -> None:
+    environ = {"WANDB_API_KEY": "0123abcdef", "MY_TOKEN": "abc", "HOME_PAGE": "elsewhere"}
+    text = "CUDA: key 0123abcdef is refused elsewhere, abc"
+    ran = run({"import": {"raise": "OSError", "message": text}}, environ=environ)
+    assert ran.works[0].message == "CUDA: key **** is refused elsewhere, abc"
+
+
+@pytest.mark.parametrize("name", ["torch.py", "torch/__init__.py"])
+def test_a_torch_that_hides_the_installed_one_is_told(
+    run: Run, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "before" / name
+    place.parent.mkdir(parents=True)
+    place.write_text("raise RuntimeError('not this one')\n")
+    monkeypatch.setattr(fake_install, "BEFORE", f"{tmp_path / 'before'}:")
+    ran = run({})
+    assert ran.works[0].message == "not this one"
+    (note,) = (note for note in ran.host.notes if "PYTHONPATH" in note)
+    assert f"takes {place}, which hides torch 2.14.1+cu126 in {tmp_path}" in note
+    assert not any("PYTHONPATH" in note for note in plain(run, tmp_path, monkeypatch).host.notes)
+
+
+def plain(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
+    """Return the run without the torch that hides the other."""
+    shutil.rmtree(tmp_path / "python")
+    monkeypatch.setattr(fake_install, "BEFORE", "")
+    return run({})
 
 
 def test_a_build_that_the_catalog_does_not_know_is_judged_by_what_it_says(run: Run) -> None:

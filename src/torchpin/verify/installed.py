@@ -13,6 +13,7 @@ from torchpin.fleet.model import Python
 from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 from torchpin.verify.run import Died, TimedOut, converse
+from torchpin.verify.secrets import hide
 
 _FOLDER = regex(r"([A-Za-z0-9_.-]+?)-([A-Za-z0-9_.!+]+?)(?:-py[0-9.]+)?\.(?:dist|egg)-info\Z")
 _MOST_TEXT = 4 * 1024 * 1024
@@ -84,7 +85,7 @@ def ask(python: str, environ: Mapping[str, str]) -> Interpreter:
     try:
         for event in converse(python, "describe", timeout=_SECONDS, environ=environ):
             if isinstance(event, (Died, TimedOut)):
-                problem = event.message
+                problem = hide(event.message, environ)
             elif event.get("event") == "python":
                 told = event
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ from torchpin.verify.model import (
 )
 from torchpin.verify.predict import Prediction, build_of, compared, is_version, predict
 from torchpin.verify.run import Died, Event, TimedOut, converse
+from torchpin.verify.secrets import hide
 from torchpin.verify.worker import OPERATIONS
 
 if TYPE_CHECKING:
@@ -138,9 +140,11 @@ class _Session:
             if isinstance(event, (Died, TimedOut)):
                 reason = CRASHED if isinstance(event, Died) else TIMEOUT
                 if at == IMPORT:
-                    work = work._replace(reason=reason, message=_told(event.message))
+                    work = work._replace(reason=reason, message=self._told(event.message))
                 else:
-                    probe = probe._replace(failure=(reason, None, _told(event.message)))
+                    probe = probe._replace(failure=(reason, None, self._told(event.message)))
+            elif event["event"] == "place":
+                self._place(str(event["file"]))
             elif event["event"] == "begin":
                 at = str(event["operation"])
             elif event["event"] == "torch":
@@ -155,8 +159,18 @@ class _Session:
                 work = self._ended(work, event, None)
             elif event["event"] == "end" and event.get("types"):
                 reason, code = classify(event, "torch", driver_cuda=probe.driver_cuda)
-                probe = probe._replace(failure=(reason, code, _told(event["message"])))
+                probe = probe._replace(failure=(reason, code, self._told(event["message"])))
         return work, probe
+
+    def _place(self, file: str) -> None:
+        """Note a torch that hides the one that is installed, as by ``PYTHONPATH``."""
+        package = self._packages["torch"]
+        own = os.path.realpath(os.path.join(package.folder, "torch"))
+        if os.path.isdir(own) and os.path.dirname(os.path.realpath(file)) != own:
+            self._notes.append(
+                f"`import torch` takes {file}, which hides torch {package.full_version} in "
+                f"{package.folder}: look at PYTHONPATH"
+            )
 
     def _converse(self, task: str, *arguments: str) -> Iterator[Event | Died | TimedOut]:
         for event in converse(
@@ -189,7 +203,7 @@ class _Session:
         stage = {"stage": "import"} if work.operation == IMPORT else {}
         reason, code = classify({**event, **stage}, work.library, driver_cuda=driver_cuda)
         return work._replace(
-            reason=reason, error_code=code, message=_told(event["message"]), seconds=seconds
+            reason=reason, error_code=code, message=self._told(event["message"]), seconds=seconds
         )
 
     # The machine
@@ -327,7 +341,7 @@ class _Session:
                     hangs += isinstance(event, TimedOut)
                     name = at or next(iter(left))
                     reason = CRASHED if isinstance(event, Died) else TIMEOUT
-                    work = left.pop(name)._replace(reason=reason, message=_told(event.message))
+                    work = left.pop(name)._replace(reason=reason, message=self._told(event.message))
                     if reason == TIMEOUT:
                         work = work._replace(seconds=self._asked.timeout)
                     yield compared(work, prediction)
@@ -365,9 +379,13 @@ class _Session:
             tuple(self._verdict(text) for text in self._warnings),
         )
 
+    def _told(self, message: object) -> str:
+        text = clean(hide(first_line(str(message)), self._environ))
+        return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
     def _verdict(self, warning: str) -> str:
         """Say of a warning of torch what came of it."""
-        told = _told(warning)
+        told = self._told(warning)
         bad = {work.reason for work in self._done if work.status == FAILED}
         on_gpus = [work for work in self._done if work.gpu is not None and work.status == OK]
         concerned = bad & {NO_KERNEL_IMAGE, DRIVER_TOO_OLD, NO_DRIVER, CPU_BUILD}
@@ -392,8 +410,3 @@ def _library(operation: Any, device: str) -> str:
     """Return what does the work: on the CPU torch's own kernels do what cuBLAS and cuDNN do."""
     library = str(operation.library)
     return "torch" if device == "cpu" and library in ("cublas", "cudnn") else library
-
-
-def _told(message: object) -> str:
-    text = clean(first_line(str(message)))
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
