@@ -298,6 +298,25 @@ def test_a_wrong_link_does_no_harm(open_page: Open, hash_: str) -> None:
     assert page.input_value("#driver") == ""
 
 
+@pytest.mark.parametrize(
+    ("written", "named"),
+    [
+        ("V100", ["Tesla V100"]),
+        ("rtx-4090", ["GeForce RTX 4090"]),
+        ("A100-SXM4-80GB", ["A100"]),
+        ("NVIDIA+GeForce+GTX+1080", ["GeForce GTX 1080"]),
+        ("100", []),
+        ("nvidia", []),
+    ],
+)
+def test_a_link_that_is_written_by_hand_names_gpus_as_people_do(
+    open_page: Open, written: str, named: list[str]
+) -> None:
+    page = open_page(f"#gpu={written}&driver=550.54.15")
+    assert [one.split("\n")[0] for one in page.locator("#chips li").all_inner_texts()] == named
+    assert page.input_value("#driver") == "550.54.15"
+
+
 def test_what_is_no_value_is_said_and_not_used(open_page: Open) -> None:
     page = open_page("#gpu=GeForce+RTX+4090")
     before = page.locator("#grid").inner_text()

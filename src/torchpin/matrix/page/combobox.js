@@ -1,9 +1,8 @@
 // Pick GPUs by typing: the ARIA pattern "editable combobox with list autocomplete".
-import { data, NONE } from "./data.js";
+import { data, keyOf, NONE } from "./data.js";
 import { at, fill, make } from "./dom.js";
 
 const MOST = 40;
-const keyOf = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, "");
 const entries = [
   { key: "nogpu", also: ["cpu", "none", "cpuonly"], label: "No GPU (CPU only)", hint: "cpu", gpus: [NONE] },
   ...data.gpus.map((gpu) => ({

@@ -1,5 +1,5 @@
 // What was chosen, in the address: a link opens the page as it was.
-import { data, gpuByName, NONE } from "./data.js";
+import { data, gpuNamed, NONE } from "./data.js";
 import { TOOLS } from "./commands.js";
 
 export const START = Object.freeze({
@@ -17,7 +17,7 @@ export const isLibc = (text, platform) =>
 export function fromHash(hash) {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
   const platform = data.platforms.includes(given.get("platform")) ? given.get("platform") : START.platform;
-  const gpus = [...new Set(given.getAll("gpu"))].filter((name) => name === NONE || gpuByName.has(name));
+  const gpus = [...new Set(given.getAll("gpu").map(gpuNamed))].filter(Boolean);
   const driver = given.get("driver") ?? "";
   const libc = given.get("libc") ?? "";
   return {
