@@ -28,7 +28,14 @@ from torchpin.rules.ignores import Ignored, idle_ignores, ignored, unknown_codes
 from torchpin.rules.model import INFO, Finding
 from torchpin.rules.registry import Rule, all_rules, merge, run_rules
 from torchpin.select.model import Selection
-from torchpin.ways import entries, project_of, without_echoes
+from torchpin.ways import (
+    entries,
+    files_of_groups,
+    installed_by_none,
+    project_of,
+    within,
+    without_echoes,
+)
 
 ROUNDS = 8
 """How often fixing looks again; two or three are usual."""
@@ -38,7 +45,7 @@ if TYPE_CHECKING:
 
     from torchpin.resolve.model import Outcome
 
-NO_SETTINGS = Settings()
+ASKS_FOR_NOTHING = "nothing that was read asks for PyTorch or a package of its family"
 
 
 class Options(NamedTuple):
@@ -161,29 +168,19 @@ def sources_of(
     if not settings.sources:
         return []
     from torchpin.documents.discover import python_files
-    from torchpin.seen import is_folder
 
     base = os.path.dirname(profile) if profile is not None else ""
-    folders = {os.path.realpath(one): one for one in asked if is_folder(one)}
-    have = {os.path.realpath(path) for path in known}
-    named: list[str] = []
-    for path in python_files(
-        [os.path.normpath(os.path.join(base, one)) for one in settings.sources]
-    ):
-        real = os.path.realpath(path)
-        above = next((one for one in folders if real.startswith(os.path.join(one, ""))), None)
-        if above is not None and real not in have:
-            # named as the other files are: from the folder that was asked for
-            inside = os.path.relpath(real, above)
-            named.append(os.path.normpath(os.path.join(folders[above], inside)))
-    return named
+    return within(
+        asked,
+        python_files([os.path.normpath(os.path.join(base, one)) for one in settings.sources]),
+        known,
+    )
 
 
 def read(
     options: Options,
     reader: Reader,
-    settings: Settings = NO_SETTINGS,
-    profile: str | None = None,
+    fleet: Fleet | None = None,
 ) -> tuple[tuple[Document, ...], tuple[Finding, ...], tuple[str, ...]]:
     """Stage 1. Return the documents that the paths name, and what could not be read.
 
@@ -205,7 +202,10 @@ def read(
     else:
         found = discover(options.paths or (".",), KINDS)
         paths = [file.path for file in found.files]
-        paths += sources_of(settings, profile, options.paths or (".",), paths)
+        asked = options.paths or (".",)
+        if fleet is not None:
+            paths += sources_of(fleet.settings, fleet.path, asked, paths)
+            paths += files_of_groups(fleet, asked, paths)
         if not paths:
             notes.append(
                 "no dependency files found: torchpin reads requirements*.txt, pyproject.toml, "
@@ -242,8 +242,7 @@ def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages,
     declared = fleet is not None and bool(fleet.groups)
     settings = fleet.settings if fleet is not None else Settings()
     used = fleet if fleet is not None and declared else neutral_fleet(settings)
-    profile = fleet.path if fleet is not None else None
-    documents, failures, notes = read(options, reader, settings, profile)
+    documents, failures, notes = read(options, reader, fleet)
     catalog = load_catalog(isolated=options.isolated)
     notes = (*notes, *catalog.notes)
     drivers = load_drivers()
@@ -346,9 +345,10 @@ def report_of(
         (one.selection, one.verdict if one.would_be is None else None) for _, one in rows
     )
     cells = tuple(way.part.cell if way.part is not None else () for way, _ in rows)
-    notes = (*notes, *unknown_codes(stages.documents))
+    idle = installed_by_none(stages.documents, context.ways, context.fleet)
+    notes = (*notes, *unknown_codes(stages.documents), *idle)
     if stages.documents and not selections and not findings:
-        notes = (*notes, "nothing that was read asks for PyTorch or a package of its family")
+        notes = (*notes, *(() if idle else (ASKS_FOR_NOTHING,)))
     elif not context.declared and stages.documents:
         notes = (
             *notes,

@@ -13,7 +13,7 @@ from torchpin import seen
 from torchpin.catalog.model import FAMILY, WATCHED
 from torchpin.documents.base import Document
 from torchpin.documents.kinds import LONE, PART_KINDS
-from torchpin.errors import TorchpinError
+from torchpin.errors import ConfigError, TorchpinError
 from torchpin.fleet.model import Fleet, NodeGroup, Target
 from torchpin.named import NamedTuple
 from torchpin.rules.context import Way
@@ -373,6 +373,60 @@ def bound_groups(fleet: Fleet, path: str) -> frozenset[str]:
         group.name
         for group in fleet.groups
         if any(os.path.realpath(os.path.join(base, name)) == real for name in group.files)
+    )
+
+
+def files_of_groups(fleet: Fleet, asked: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the files that node groups name, as far as they lie in a folder that was asked for.
+
+    Raises:
+        ConfigError: there is no such file.
+    """
+    base = os.path.dirname(os.path.abspath(fleet.path)) if fleet.path else os.getcwd()
+    found: dict[str, None] = {}
+    for group in fleet.groups:
+        for name in group.files:
+            path = os.path.normpath(os.path.join(base, name))
+            for new in within(asked, [path], known):
+                if not seen.is_file(path):
+                    raise ConfigError(
+                        f"group {group.name} installs {name}: there is no such file",
+                        path=group.path,
+                        line=group.line,
+                        hint="files are named from the folder of the profile",
+                    )
+                found[new] = None
+    return list(found)
+
+
+def within(asked: Sequence[str], paths: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the paths that lie in a folder that was asked for, without those that are known; named
+    as other files are: from that folder."""
+    folders = {os.path.realpath(one): one for one in asked if seen.is_folder(one)} if paths else {}
+    have = {os.path.realpath(path) for path in known} if folders else set()
+    named: list[str] = []
+    for path in paths:
+        real = os.path.realpath(path)
+        above = next((one for one in folders if real.startswith(os.path.join(one, ""))), None)
+        if above is not None and real not in have:
+            inside = os.path.relpath(real, above)
+            named.append(os.path.normpath(os.path.join(folders[above], inside)))
+    return named
+
+
+def installed_by_none(
+    documents: Sequence[Document], ways: Sequence[Way], fleet: Fleet
+) -> tuple[str, ...]:
+    """Return a note for each file that asks for the family and that no node group installs: every
+    group names files of its own."""
+    if not fleet.groups or not all(group.files for group in fleet.groups):
+        return ()
+    installed = {path for way in ways for path in way.paths}
+    return tuple(
+        f"{document.path} is not judged: each node group names the files that it installs, "
+        "and none names this one"
+        for document in documents
+        if document.path not in installed and mentions_family(document)
     )
 
 

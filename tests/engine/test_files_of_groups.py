@@ -1,0 +1,106 @@
+"""Files that node groups name are read, whatever their names; what no group installs is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from torchpin.cli.main import guarded
+
+PROFILE = """\
+[fleet.volta]
+gpus = ["V100"]
+driver = "580.65.06"
+python = "3.11"
+files = ["gpu/reqs.lst"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "torchpin.toml").write_text(PROFILE)
+    (tmp_path / "requirements.txt").write_text("torch>=2.8\n")
+    (tmp_path / "gpu").mkdir()
+    (tmp_path / "gpu" / "reqs.lst").write_text("torch==2.15.0\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[tuple[str, str]], str]:
+    """Return the exit code, code and path of each finding that is no info, and the notes."""
+    capsys.readouterr()
+    status = guarded(["check", "--output-format", "json", *words])
+    out, err = capsys.readouterr()
+    found = json.loads(out)["findings"] if out else []
+    return status, [(one["code"], one["path"]) for one in found if one["severity"] != "info"], err
+
+
+@pytest.mark.parametrize("asked", [(), (".",), ("gpu",)])
+def test_file_of_a_group_is_found(
+    capsys: pytest.CaptureFixture[str], asked: tuple[str, ...]
+) -> None:
+    assert told(capsys, *asked)[:2] == (1, [("TP201", "gpu/reqs.lst")])
+
+
+def test_file_is_named_from_the_profile(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project / "gpu")
+    assert told(capsys)[:2] == (1, [("TP201", "reqs.lst")])
+    assert told(capsys, "..")[:2] == (1, [("TP201", "../gpu/reqs.lst")])
+
+
+@pytest.mark.parametrize("asked", [(), ("requirements.txt",)])
+def test_file_that_no_group_installs_is_told(
+    capsys: pytest.CaptureFixture[str], asked: tuple[str, ...]
+) -> None:
+    notes = told(capsys, *asked)[2]
+    assert "requirements.txt is not judged" in notes
+    assert "asks for PyTorch" not in notes
+
+
+def test_file_that_another_includes_is_installed(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "gpu" / "reqs.lst").write_text("-r ../requirements.txt\ntorch==2.10.0\n")
+    status, found, notes = told(capsys)
+    assert (status, found) == (0, [])
+    assert "is not judged" not in notes
+
+
+def test_group_without_files_installs_any(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "torchpin.toml").write_text(PROFILE + '[fleet.new]\ngpus = ["B200"]\n')
+    assert "is not judged" not in told(capsys)[2]
+
+
+def test_file_that_is_not_there(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "gpu" / "reqs.lst").unlink()
+    status, _, err = told(capsys)
+    assert status == 2
+    assert "torchpin.toml:1: group volta installs gpu/reqs.lst: there is no such file" in err
+    # of no concern to who asks for another file
+    assert told(capsys, "requirements.txt")[0] == 0
+
+
+def test_file_outside_of_what_was_asked_stays_out(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "other").mkdir()
+    (project / "other" / "requirements.txt").write_text("numpy\n")
+    assert told(capsys, "other")[:2] == (0, [])
+
+
+def test_kept_result_sees_the_file_change(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TORCHPIN_NO_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(project.parent / "cache"))
+    assert told(capsys)[0] == 1
+    (project / "gpu" / "reqs.lst").write_text("torch==2.10.0\n")
+    assert told(capsys)[0] == 0
+    (project / "gpu" / "reqs.lst").unlink()
+    assert told(capsys)[0] == 2
