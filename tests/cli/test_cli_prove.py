@@ -77,6 +77,18 @@ def test_the_fixed_files_lie_as_on_disk(tmp_path: Path) -> None:
     assert (out / "r" / "c.txt").read_bytes() == b"numpy<3\n"
 
 
+def test_a_file_that_no_fix_reaches_is_not_asked_about(tmp_path: Path) -> None:
+    base, out = tmp_path / "project", tmp_path / "out"
+    fixed_one = read_requirements(str(base / "r.txt"), b"torch==1\n")
+    other = read_requirements(str(base / "new.txt"), b"torch==2.15.0\n")
+    outer = read_requirements(str(base / "outer.txt"), b"-r middle.txt\n")
+    middle = read_requirements(str(base / "middle.txt"), b"-r inner.txt\n")
+    inner = read_requirements(str(base / "inner.txt"), b"torch==1\n")
+    documents = [fixed_one, other, outer, middle, inner]
+    fixed = result(documents, {fixed_one.path: b"torch==2\n", inner.path: b"torch==2\n"})
+    assert set(prove.lay_out(fixed, str(out))) == {fixed_one.path, outer.path}
+
+
 def test_a_group_that_names_files_is_served_by_these_alone(tmp_path: Path) -> None:
     profile = str(tmp_path / "torchpin.toml")
     bound = group(files=("train.txt",))

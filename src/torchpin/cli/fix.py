@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -109,6 +110,8 @@ def run(args: Arguments) -> int:
         if not args.quiet:
             for lock in locks:
                 note(f"made {clean(lock.lock)} anew: {' '.join(lock.command)}")
+            if args.relock and not locks:
+                note(no_lock(result))
     _skipped(result, args)
     notes_of(result.report_after, quiet=args.quiet)
     return exit_code(result.report_after.findings, args)
@@ -149,6 +152,18 @@ def stale_locks(result: FixResult) -> list[Relock]:
     return found
 
 
+def no_lock(result: FixResult) -> str:
+    """Return why ``--relock`` has made no lock anew."""
+    documents = result.report_after.documents
+    if any(one.lock is not None or one.kind == "Pipfile.lock" for one in documents):
+        return "--relock: no lock has to be made anew"
+    makers = {"uv": "uv lock", "poetry": "poetry lock", "pdm": "pdm lock"}
+    commands = [makers.get(one.project.tool, "") for one in documents if one.project is not None]
+    commands += ["pipenv lock" for one in documents if one.kind == "Pipfile"]
+    named = " and ".join(f"`{one}`" for one in dict.fromkeys(commands) if one)
+    return "--relock: there is no lock here" + (f"; {named} makes one" if named else "")
+
+
 def path_of_project(path: str) -> bool:
     """True for a project file or a lock."""
     from torchpin.documents.kinds import PART_KINDS, REQUIREMENTS, kind_of
@@ -177,7 +192,8 @@ def _report(result: FixResult, args: Arguments) -> None:
     if args.quiet or args.output_format not in (*PROSE, "concise"):
         return
     if not result.changes:
-        out("Nothing to change.\n")
+        if result.report_after.documents:
+            out("Nothing to change.\n")
         return
     names = ", ".join(clean(document.path) for document, _ in result.changes)
     paint = style(no_color=args.no_color, log=args.output_format in PROSE)
@@ -203,8 +219,6 @@ def mended_by(result: FixResult, *, unsafe: bool) -> tuple[int, int, int]:
     """Return what became of the findings that a check says ``fix`` mends: how many are mended, how
     many wait for a lock whose manifest is mended, and how many others went with them.
     """
-    from collections import Counter
-
     changed = {document.path for document, _ in result.changes}
 
     def keys(findings: Iterable[Finding]) -> Counter[tuple[str, ...]]:
@@ -233,7 +247,21 @@ def _diff(result: FixResult, args: Arguments) -> int:
         out(diff.render(document.path, document.text, decoded(document, data), paint))
     _skipped(result, args)
     notes_of(result.report_before, quiet=args.quiet)
+    if not result.changes and not args.quiet:
+        note(nothing_to_change(result.report_before.findings))
     return exit_code(result.report_before.findings, args)
+
+
+def nothing_to_change(findings: tuple[Finding, ...]) -> str:
+    """Return what to say of an empty patch: what ``check`` finds all the same."""
+    from torchpin.rules.model import ERROR, WARNING
+
+    left = Counter(one.severity for one in findings)
+    counts = [plural(left[one], one) for one in (ERROR, WARNING) if left[one]]
+    if not counts:
+        return "nothing to change"
+    stays = "stays" if counts == [f"1 {ERROR}"] or counts == [f"1 {WARNING}"] else "stay"
+    return f"nothing to change; {' and '.join(counts)} {stays}: `torchpin check` says why"
 
 
 def _print_fixed(result: FixResult, options: Options) -> None:

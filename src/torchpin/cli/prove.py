@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from torchpin.cli.prove_words import GLIBC, told_of, uv_platform
 from torchpin.cli.terminal import note
@@ -78,7 +78,8 @@ def prove(result: FixResult, options: Options) -> None:
 def lay_out(result: FixResult, folder: str) -> dict[str, str]:
     """Write the fixed files and what they include to ``folder``, placed as they are on disk.
 
-    Returns the ways in (path as named → path of the copy): files that no other file includes.
+    Returns the ways in to what changed (path as named → path of the copy): files that no other
+    file includes, and that a fix changed or that include such a file.
     """
     changed = {document.path: data for document, data in result.changes}
     documents = {
@@ -91,15 +92,34 @@ def lay_out(result: FixResult, folder: str) -> dict[str, str]:
             documents.setdefault(document.path, document)
     base = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in documents])
     copies: dict[str, str] = {}
-    included: set[str] = set()
+    below: dict[str, set[str]] = {}
     for path, document in documents.items():
         copy = os.path.join(folder, os.path.relpath(os.path.abspath(path), base))
         os.makedirs(os.path.dirname(copy), exist_ok=True)
         with open(copy, "wb") as file:
             file.write(changed.get(path, document.encode(document.text)))
         copies[path] = copy
-        included |= _includes(document)
-    return {path: copy for path, copy in copies.items() if os.path.abspath(path) not in included}
+        below[os.path.abspath(path)] = _includes(document)
+    included = {one for each in below.values() for one in each}
+    touched = {os.path.abspath(path) for path in changed}
+    return {
+        path: copy
+        for path, copy in copies.items()
+        if os.path.abspath(path) not in included
+        and _reached(os.path.abspath(path), below) & touched
+    }
+
+
+def _reached(path: str, below: Mapping[str, set[str]]) -> set[str]:
+    """Return a file and all that it includes, through however many others."""
+    reached: set[str] = set()
+    waiting = [path]
+    while waiting:
+        one = waiting.pop()
+        if one not in reached:
+            reached.add(one)
+            waiting += below.get(one, ())
+    return reached
 
 
 def serves(group: NodeGroup, path: str, profile: str | None) -> bool:
