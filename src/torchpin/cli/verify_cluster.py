@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from argparse import SUPPRESS
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from torchpin.cli.arguments import Arguments
@@ -268,7 +269,7 @@ class _NodesBar(Bar):
 
 
 def _slurm(args: Arguments, behind: list[str]) -> int:
-    from torchpin.verify.cluster import jobs, slurm, srun_options
+    from torchpin.verify.cluster import slurm, srun_options
     from torchpin.verify.cluster.collect import Collector
 
     fleet = profile(args)
@@ -283,12 +284,34 @@ def _slurm(args: Arguments, behind: list[str]) -> int:
     commands = [
         (node.name, slurm.command(options, node, words, allocated=allocated)) for node in usable
     ]
-    failed = len(nodes) - len(usable)
+    try:
+        _collect(args, collector, commands, environ, failed=len(nodes) - len(usable))
+    except (KeyboardInterrupt, SystemExit):  # by a signal: what is known already is told
+        for name, _ in commands:
+            if not collector.ended(name):
+                collector.lost(name, "not done when it was interrupted")
+        deliver(args, collector, nodes, fleet)
+        sys.stdout.flush()
+        raise
+    return deliver(args, collector, nodes, fleet)
+
+
+def _collect(
+    args: Arguments,
+    collector: Collector,
+    commands: Sequence[tuple[str, Sequence[str]]],
+    environ: Mapping[str, str],
+    *,
+    failed: int,
+) -> None:
+    """Run the jobs of the nodes and take in what they answer."""
+    from torchpin.verify.cluster import jobs, slurm
+
     with _NodesBar(quiet=args.quiet) as bar:
 
         def tick(done: int, running: int) -> None:
-            told = f"{done} of {len(usable)} nodes, {running} running or waiting, {failed} failed"
-            bar.draw(told, done, len(usable))
+            told = f"{done} of {len(commands)} nodes, {running} running or waiting, {failed} failed"
+            bar.draw(told, done, len(commands))
 
         events = jobs.run(
             commands,
@@ -299,19 +322,18 @@ def _slurm(args: Arguments, behind: list[str]) -> int:
             begun=collector.begun,
             tick=tick,
         )
-        for event in events:
-            if isinstance(event, jobs.Line):
-                _pass_on(args, collector, event.text, event.name, event.name)
-                continue
-            if isinstance(event, jobs.Ended) and not collector.begun(event.name):
-                told = slurm.usage(event.errors)
-                if told:
-                    events.close()
-                    raise UsageError(f"srun refuses: {clean(told)}")
-            failed += not collector.is_well(event.name)
-            if not collector.ended(event.name):
-                collector.lost(event.name, _why(args, event, collector.last_words(event.name)))
-    return deliver(args, collector, nodes, fleet)
+        with closing(events):
+            for event in events:
+                if isinstance(event, jobs.Line):
+                    _pass_on(args, collector, event.text, event.name, event.name)
+                    continue
+                if isinstance(event, jobs.Ended) and not collector.begun(event.name):
+                    told = slurm.usage(event.errors)
+                    if told:
+                        raise UsageError(f"srun refuses: {clean(told)}")
+                failed += not collector.is_well(event.name)
+                if not collector.ended(event.name):
+                    collector.lost(event.name, _why(args, event, collector.last_words(event.name)))
 
 
 def _why(args: Arguments, event: object, words: str) -> str:

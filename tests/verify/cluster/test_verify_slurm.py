@@ -276,19 +276,26 @@ def test_a_signal_leaves_no_job_and_no_process(
     run: Run, slurm: Slurm, number: signal.Signals, code: int
 ) -> None:
     child = subprocess.Popen(
-        run.words("--", "-w", "late1"),
+        run.words("--", "-w", "n1,late1"),
         env=slurm.environ,
         cwd=run.folder,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        text=True,
         # a shell that runs the tests in the background has the signal ignored
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     process = run.folder / "process-late1"
     process.unlink(missing_ok=True)
     until(process.exists)
+    slurm_is_free(slurm, "n1")
+    time.sleep(1)  # its answer is on its way
     os.kill(child.pid, number)
-    child.communicate(timeout=90)
+    told, _ = child.communicate(timeout=90)
     assert child.returncode == code
+    assert "  1 node   ok         n1: " in told
+    assert "  1 node   cut short  late1: " in told
+    assert "      - not done when it was interrupted\n" in told
     slurm_is_free(slurm, "late1")
     until(lambda: not is_running(int(process.read_text())))
 
