@@ -37,6 +37,8 @@ def test_table(constraint: str) -> None:
 
 # From 2.1.4 on there is no end of patches below 2.2.
 UNSAYABLE = ["1.0 || 3.0", "<2.1.4||>=2.2", "~1.13.1 || ^2.0", "==1.0+cpu || ==2.0", "!=1 || !=2"]
+# Bounds with a label, as poetry-core takes them.
+UNSAYABLE += ["^2.1.0+cpu", ">=2.1.0+cpu", "~2.1+cpu", "~=2.1.0+cpu", ">=2.1.0+cpu,<3"]
 
 
 @pytest.mark.parametrize("constraint", UNSAYABLE)
@@ -65,7 +67,7 @@ def test_unions_hold_where_one_part_holds(constraint: str) -> None:
 
 REFUSED = [
     *("", "^", "^^1", "abc", "1.2.*.*x", "2.1 |||", ">=1,,<2 ||", "git", "1 - 2", "=>1"),
-    *(">=2+cu1", "~", "^*1", "x" * 500),
+    *(">=2+", "~", "^*1", "x" * 500),
 ]
 
 

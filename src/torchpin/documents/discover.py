@@ -32,7 +32,7 @@ _SKIPPED_FOLDERS = frozenset(("node_modules", "site-packages", "__pycache__", "b
 _HIDDEN_FOLDERS = frozenset(
     (
         *(".github", ".gitlab", ".circleci", ".azure-pipelines", ".azure", ".azuredevops"),
-        *(".devcontainer", ".ci", ".docker"),
+        *(".azure_pipelines", ".devcontainer", ".ci", ".docker"),
     )
 )
 """Hidden folders that hold what others run."""
@@ -51,7 +51,8 @@ _NAMES = (
 )
 """What a project file that matters holds somewhere: the family, or a package that pins torch."""
 _INCLUDES = (b"requirements", b"constraints")
-"""What a file of commands may hold instead: the name of a list of requirements."""
+"""What a file of commands may hold instead: the name of a list of requirements. One of another name
+stands behind ``-r``."""
 _LISTED = frozenset(("tox.ini", "environment.yml"))
 """Kinds of files that install a list of requirements without the word ``install``."""
 _SNIFFED = frozenset(("pyproject", *LONE, *PART_KINDS))
@@ -334,6 +335,8 @@ def _matters(kind: str, content: bytes | TorchpinError) -> bool:
         for name in _INCLUDES:
             if name in lower:
                 return True
+        if b".txt" in lower and (b"-r " in content or b"--requirement" in content):
+            return True
     for name in _NAMES:  # noqa: SIM110 (this loop runs a thousand times; any() doubles it)
         if name in lower:
             return True

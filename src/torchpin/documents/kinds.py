@@ -32,7 +32,7 @@ FORMS: tuple[Form, ...] = (
     Form("circleci", r"\.circleci/[^/]+\.ya?ml", "circleci:read_circleci"),
     Form(
         "azure-pipelines",
-        r"[^/]*azure-pipelines?[^/]*\.ya?ml|\.(?:azure-pipelines|azure|azuredevops)/(?:[^/]+/)*"
+        r"[^/]*azure-pipelines?[^/]*\.ya?ml|\.(?:azure[-_]pipelines|azure|azuredevops)/(?:[^/]+/)*"
         r"[^/]+\.ya?ml|azure-pipelines/(?:[^/]+/)*[^/]+\.ya?ml",
         "azure_pipelines:read_azure_pipelines",
     ),

@@ -33,7 +33,11 @@ _INCLUDE = regex(r"\s*(?:-|s)?include\s+")
 _CONDITION = regex(r"\s*(ifeq|ifneq|ifdef|ifndef)\b")
 _JUST_ASSIGN = regex(r"(?P<export>export\s+)?(?P<name>[A-Za-z_][\w-]*)\s*:=\s*")
 _JUST_RECIPE = regex(r"@?(?P<name>[A-Za-z_][\w-]*)(?P<args>[^:]*):(?!=)")
-_JUST_ARG = regex(r"[$+*]*([A-Za-z_][\w-]*)\s*=\s*(?:\"([^\"\\]*)\"|'([^']*)')")
+_JUST_ARG = regex(
+    r"[+*]*(?P<export>\$)?(?P<name>[A-Za-z_][\w-]*)\s*=\s*"
+    r"(?:\"(?P<double>[^\"\\]*)\"|'(?P<single>[^']*)'|(?P<variable>[A-Za-z_][\w-]*)(?![\w(-]))"
+)
+_JUST_EXPORTS = regex(r"set\s+export\s*(?::=\s*(true|false)\s*)?(?:#.*)?")
 _JUST_TEXT = regex(r"\"([^\"\\]*)\"|'([^']*)'")
 _JUST_DEFAULT = regex(
     r"(?:env_var_or_default|env)\(\s*(?:\"[^\"]*\"|'[^']*')\s*,\s*(?:\"([^\"\\]*)\"|'([^']*)')\s*\)"
@@ -72,6 +76,8 @@ class _Makefile:
         self.exported: set[str] = set()
         self.own: dict[str, dict[str, Word]] = {}
         """Target → its own variables."""
+        self.own_exported: dict[str, set[str]] = {}
+        """Target → those of them that its recipe sees in its environment."""
         self.readers: list[Reader] = []
         self.included = 0
         """Files that were taken in."""
@@ -121,13 +127,15 @@ class _Makefile:
         lead = re.match(r"[ \t]*[@+-]*[ \t]*", source.text)
         word = source.cut(lead.end() if lead is not None else 0, len(source.text))
         own = self.own.get(target, {})
-        expanded = self.expanded(word, {**self.variables, **own}, 0)
+        scope = {**self.variables, **own}
+        expanded = self.expanded(word, scope, 0)
         if len(expanded) > _LONGEST:
             return
+        exported = self.exported | self.own_exported.get(target, set())
         environ = {
-            name: self.expanded(value, self.variables, 0)
-            for name, value in self.variables.items()
-            if name in self.exported
+            name: self.expanded(value, scope, 0)
+            for name, value in scope.items()
+            if name in exported
         }
         for line in _lines_of(expanded):
             reader.fresh()
@@ -173,7 +181,7 @@ class _Makefile:
                 continue
             begin = len(text) - len(text.lstrip())
             match = _ASSIGN.match(text, begin)
-            scope = self.variables
+            scope, exported = self.variables, self.exported
             if match is None:
                 rule = _RULE.match(text)
                 if rule is None:
@@ -182,7 +190,11 @@ class _Makefile:
                 match = _ASSIGN.match(text, start)
                 if match is None:
                     continue
-                scope = self.own.setdefault(rule["targets"].split()[0], {})
+                target = rule["targets"].split()[0]
+                scope = self.own.setdefault(target, {})
+                exported = self.own_exported.setdefault(target, set())
+            if "export" in match["mods"]:
+                exported.add(match["name"])
             self.assign(line, match, scope, depth)
 
     def put(self, name: str, value: Word, depth: int) -> None:
@@ -230,8 +242,6 @@ class _Makefile:
         while end > match.end() and line.text[end - 1].isspace():
             end -= 1
         value = cut(line.atoms, match.end(), end)
-        if "export" in match["mods"]:
-            self.exported.add(name)
         at = line.span.start
         if operator == "!=":
             scope[name] = (unknown(name, at, at),)
@@ -408,7 +418,8 @@ def read_justfile(path: str, data: bytes) -> Document:
     parts: list[Part] = []
     variables: dict[str, Word] = {}
     exported: set[str] = set()
-    recipes: list[tuple[str, str, dict[str, Word], list[tuple[int, int]]]] = []
+    recipes: list[tuple[str, str, re.Match[str], int, list[tuple[int, int]]]] = []
+    all_exported = False
     systems: list[str] = []
     lines = list(re.finditer(r"[^\n]*(?:\n|\Z)", file.text))
     current: list[tuple[int, int]] | None = None
@@ -428,6 +439,10 @@ def read_justfile(path: str, data: bytes) -> Document:
             named = [one.strip() for one in attributes[1].split(",")]
             systems += [_JUST_SYSTEMS[one] for one in named if one in _JUST_SYSTEMS]
             continue
+        setting_line = _JUST_EXPORTS.fullmatch(body)
+        if setting_line is not None:
+            all_exported = setting_line[1] != "false"
+            continue
         match = _JUST_ASSIGN.match(body)
         if match is not None:
             value = _just_value(body, match.end(), line.start())
@@ -438,22 +453,17 @@ def read_justfile(path: str, data: bytes) -> Document:
             continue
         recipe = _JUST_RECIPE.match(body)
         if recipe is not None:
-            own: dict[str, Word] = {}
-            for argument in _JUST_ARG.finditer(recipe["args"]):
-                which = 2 if argument[2] is not None else 3
-                start = line.start() + recipe.start("args") + argument.start(which)
-                own[argument[1]] = (
-                    Atom(argument[which], start, start + len(argument[which]), True),
-                )
             current = []
-            recipes.append((recipe["name"], " or ".join(systems), own, current))
+            recipes.append((recipe["name"], " or ".join(systems), recipe, line.start(), current))
             systems = []
-    for name, marker, own, body_lines in recipes:
+    for name, marker, head, offset, body_lines in recipes:
         where = f"recipe {name} {marker}" if marker else f"recipe {name}"
         setting = Setting(file, prefix=f"recipe {name}, ", environment=where)
         reader = Reader(setting)
+        own, given = _just_parameters(head, offset, variables)
         scope = {**variables, **own}
-        environ = {key: variables[key] for key in exported if key in variables}
+        seen = set(scope) if all_exported else exported | given
+        environ = {key: value for key, value in scope.items() if key in seen}
         for word in _just_scripts(file.text, body_lines):
             reader.fresh()
             reader.read(read_script(Source(_interpolated(word, scope)), environ))
@@ -467,6 +477,32 @@ def _just_value(body: str, at: int, offset: int) -> Word | None:
         return None
     which = 1 if match[1] is not None else 2
     return (Atom(match[which], offset + match.start(which), offset + match.end(which), True),)
+
+
+def _just_parameters(
+    head: re.Match[str], offset: int, variables: Mapping[str, Word]
+) -> tuple[dict[str, Word], set[str]]:
+    """Return the defaults of a recipe's parameters, and which of these it exports (``$name``)."""
+    own: dict[str, Word] = {}
+    exported: set[str] = set()
+    for one in _JUST_ARG.finditer(head["args"]):
+        name, variable = one["name"], one["variable"]
+        if variable is not None:
+            value = own.get(variable) or variables.get(variable)
+            start = offset + head.start("args") + one.start("variable")
+            span = (start, start + len(variable))
+            own[name] = (
+                tuple(atom.used_at(*span, variable) for atom in value)
+                if value
+                else (unknown(variable, *span),)
+            )
+        else:
+            which = "double" if one["double"] is not None else "single"
+            start = offset + head.start("args") + one.start(which)
+            own[name] = (Atom(one[which], start, start + len(one[which]), True),)
+        if one["export"]:
+            exported.add(name)
+    return own, exported
 
 
 def _just_scripts(text: str, lines: list[tuple[int, int]]) -> Iterator[Word]:

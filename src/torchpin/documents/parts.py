@@ -25,6 +25,9 @@ Cell = tuple[tuple[str, str], ...]
 IMAGE = base.IMAGE
 """``Part.syntax`` of a base image itself: no command, what the image brings."""
 
+HOOK = "a hook runs where people commit, on no machine of the fleet"
+"""``Part.elsewhere`` of what pre-commit installs."""
+
 
 class Image(NamedTuple):
     """The base image of a container stage, or of a CI job."""

@@ -19,6 +19,8 @@ _CLAUSE = regex(
     r"[ \t]*,?[ \t]*(?P<op>\^|~=|~(?!=)|===|==|!=|<>|<=|>=|<|>|=)?[ \t]*"
     r"(?P<version>(?:\d{1,9}!)?[^\s,<>=!~^|]+)"
 )
+_LABELLED = regex(r"((?:\^|~=?|[<>]=?)[ \t]*[^\s,|+]+)\+[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*")
+"""A bound with a local label: Poetry takes it (``^2.1.0+cpu`` admits no plain 2.1.0)."""
 _WILD = regex(r"v?(?P<release>\d{1,9}(?:\.\d{1,9}){0,6})\.[xX*](?:\.[xX*])*")
 _MAX = 400
 _MAX_GAPS = 20
@@ -37,11 +39,16 @@ class Interval(NamedTuple):
 def to_pep440(constraint: str) -> str | None:
     """Return a constraint of Poetry as a PEP 440 specifier, ``""`` for any version.
 
-    None where PEP 440 cannot say it: a union with a gap that is no run of ``X.*``.
+    None where PEP 440 cannot say it: a union with a gap that is no run of ``X.*``, a bound with a
+    local label.
 
     Raises:
         ValueError: Poetry would refuse it.
     """
+    plain = _LABELLED.sub(r"\1", constraint)
+    if plain != constraint:
+        to_alternatives(plain)  # Poetry refuses the rest of it, or nothing
+        return None
     alternatives = to_alternatives(constraint)
     if len(alternatives) == 1:
         return alternatives[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from torchpin.documents.base import Document
 from torchpin.documents.install_words import Word, read_words
-from torchpin.documents.parts import Part, file_of, part_of
+from torchpin.documents.parts import HOOK, Part, file_of, part_of
 from torchpin.documents.yaml_spans import Node, scan_yaml
 from torchpin.patterns import regex
 
@@ -71,4 +71,5 @@ def _part(file: Document, hook: Node, default: Node | None, names: dict[str, int
         options_at=listed.start if block and first.kind == "scalar" else None,
         command=True,
         environment=name,
+        elsewhere=HOOK,
     )

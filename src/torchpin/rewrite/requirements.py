@@ -6,8 +6,10 @@ decided by reading the edited text again and selecting from it (``rewrite.plan``
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
+from torchpin import seen
 from torchpin.catalog.store import Catalog
 from torchpin.documents.base import Document, Edit, Span
 from torchpin.patterns import regex
@@ -40,13 +42,25 @@ def drafts(way: Way, plan: Plan, catalog: Catalog) -> Iterator[Draft]:
     if way.part is not None and way.part.syntax == "json":
         raise RefusedError("the owner of a lock writes it: change Pipfile, then run `pipenv lock`")
     if way.part is not None and way.part.syntax == "lock":
-        raise RefusedError("the owner of a lock writes it: change pixi.toml, then run `pixi lock`")
+        manifest = _pixi_manifest(way.install.root.path)
+        raise RefusedError(
+            f"the owner of a lock writes it: change {manifest}, then run `pixi lock`"
+        )
     for index_edits, unnamed in index_drafts(way, plan):
         if not unnamed and not needs_pins(way):
             yield draft(index_edits, [], pinned=False)
         for style in ("kept", "labelled"):
             pins = pin_edits(way, plan, catalog, style, new_index=unnamed)
             yield draft(index_edits, pins, pinned=True)
+
+
+def _pixi_manifest(lock: str) -> str:
+    """Return the name of what a ``pixi.lock`` was made from; ``pixi.toml`` wins, as for Pixi."""
+    folder = os.path.dirname(lock)
+    beside = [
+        name for name in ("pixi.toml", "pyproject.toml") if seen.is_file(os.path.join(folder, name))
+    ]
+    return f"[tool.pixi] of {beside[0]}" if beside == ["pyproject.toml"] else "pixi.toml"
 
 
 def replacing_drafts(way: Way, plan: Plan, catalog: Catalog) -> Iterator[Draft]:

@@ -328,8 +328,11 @@ def of_part(finding: Finding, part: Part) -> Finding:
     if part.elsewhere is not None and finding.code in ("TP205", "TP207"):
         finding = finding._replace(severity=INFO)  # it tells for which hardware it is
     if part.elsewhere is not None and finding.severity == ERROR and on_hardware(finding):
+        from torchpin.documents.parts import HOOK
+
         ground = Because(f"not an error: {part.elsewhere}", INFERRED, "")
-        finding = finding._replace(severity=WARNING, because=(*finding.because, ground))
+        grave = INFO if part.elsewhere == HOOK else WARNING  # types and styles need no GPU
+        finding = finding._replace(severity=grave, because=(*finding.because, ground))
     if part.image is not None and part.syntax == IMAGE:
         return of_image(finding, part)
     if finding.code not in ("TP102", "TP104") or part.image is None:
