@@ -74,8 +74,11 @@ def cli_page() -> str:
 
 
 def rule_page(rule: RuleText) -> str:
-    """Return the page of one rule."""
-    return f"{MARK}\n{rule.markdown()}{try_it(rule.code)}"
+    """Return the page of one rule; other rules that it names are links."""
+    others = rf"\b(?!{rule.code})(TP\d{{3}})\b"
+    parts = rule.markdown().split("`")  # every second one is code
+    parts[::2] = [re.sub(others, r"[\1](\1.md)", part) for part in parts[::2]]
+    return f"{MARK}\n{'`'.join(parts)}{try_it(rule.code)}"
 
 
 def rules_index(rules: tuple[RuleText, ...]) -> str:
