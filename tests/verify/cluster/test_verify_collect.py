@@ -455,3 +455,18 @@ def test_kubernetes_nodes_without_gpu_are_expected_only_where_none_has_one() -> 
 
     assert [one.name for one in read_expected(nodes("0", "4"), "f")] == ["n1"]
     assert [one.name for one in read_expected(nodes("0", "0"), "f")] == ["n0", "n1"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NAME   STATUS   ROLES    AGE\nn1   Ready   <none>   1d\n",
+        "apiVersion: v1\nusers:\n- name: me\n  user: {token: hunter2}\n",
+        "n1\nhttps://me:hunter2@n2/\n",
+    ],
+)
+def test_what_is_no_list_of_nodes_is_not_taken_for_one(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_expected(text.encode(), "nodes.txt")
+    assert caught.value.message == "holds a word that is no name of a node"
+    assert "hunter2" not in caught.value.hint

@@ -214,6 +214,8 @@ def test_other_vendors_and_nodes_without_gpu(tmp_path: Path) -> None:
     [
         (["--image="], "say which image is tried"),
         (["--image=a b"], "say which image is tried"),
+        (["--image=user:hunter2@reg.example/torch:1"], "--image is no name of an image"),
+        (["--image=https://user:hunter2@reg.example/torch"], "--image is no name of an image"),
         (["--image=i", "--kind=job"], "a Job needs to know for how many nodes"),
         (["--image=i", "--kind=daemonset", "--count=2"], "goes with --kind job"),
         (["--image=i", "--count=0"], "--count takes a number above 0"),
@@ -236,6 +238,23 @@ def test_what_kubernetes_does_not_take(words: list[str], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         main(["verify", "--kubernetes", *words])
     assert message in str(caught.value)
+    assert "hunter2" not in f"{caught.value}{caught.value.hint}"
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "python",
+        "nvcr.io/nvidia/pytorch:25.01-py3",
+        "localhost:5000/a/b_c:v1.0",
+        "[::1]:5000/a:b",
+        "reg.example/torch@sha256:" + "0a" * 32,
+        "reg.example:443/team/torch:2.9@sha256:" + "0a" * 32,
+    ],
+)
+def test_names_of_images(image: str, tmp_path: Path) -> None:
+    made = manifest(tmp_path, f"--image={image}", "--in-image")
+    assert pod(made["DaemonSet/torchpin-verify"])["containers"][0]["image"] == image
 
 
 def test_texts_that_yaml_would_read_otherwise_stay_texts() -> None:

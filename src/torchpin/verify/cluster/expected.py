@@ -9,8 +9,10 @@ from torchpin.fleet.importers.hosts import expand
 from torchpin.fleet.importers.kubernetes import read_nodes
 from torchpin.fleet.importers.model import printable
 from torchpin.fleet.importers.text import decode, parse_json, rows, table, word
+from torchpin.patterns import regex
 from torchpin.verify.cluster.model import Expected
 
+_NAME = regex(r"[A-Za-z0-9_][A-Za-z0-9._\[\],-]{0,252}")
 _HOSTNAME = "kubernetes.io/hostname"
 
 
@@ -29,8 +31,7 @@ def read_expected(
     """
     text = decode(data, source)
     if not text.lstrip().startswith(("{", "[")):
-        names = [name for line in text.split() for name in expand(line)]
-        return tuple(Expected(printable(name.removeprefix("node/"), 253)) for name in names)
+        return tuple(map(Expected, _names(text, source)))
     value = parse_json(text, source)
     machines = read_nodes(value, source).machines
     told = table(value)
@@ -42,6 +43,27 @@ def read_expected(
         for machine in machines
         if machine.name and (machine.gpus or not some)
     )
+
+
+def _names(text: str, source: str) -> list[str]:
+    """Return the names in a list; what is no name is not quoted, it may be a secret.
+
+    Raises:
+        UsageError: a word is no name of a node.
+    """
+    found: list[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        for part in line.split():
+            names = [name.removeprefix("node/") for name in expand(part)]
+            if not all(map(_NAME.fullmatch, names)):
+                raise UsageError(
+                    "holds a word that is no name of a node",
+                    path=source,
+                    line=number,
+                    hint="kubectl get nodes -o json, or -o name; of Slurm: sinfo -h -N -o %N",
+                )
+            found += names
+    return found
 
 
 def only(nodes: tuple[Expected, ...], source: str) -> tuple[Expected, ...]:

@@ -25,6 +25,7 @@ _HOSTNAME = "kubernetes.io/hostname"
 _NAME_LABEL, _INSTANCE = "app.kubernetes.io/name", "app.kubernetes.io/instance"
 _FOLDER, _BUNDLE = "/opt/torchpin", "torchpin.zip"
 _DNS = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+_IMAGE = r"(?:(?:[\w.-]+|\[[0-9a-fA-F:]+\])(?::[0-9]+)?/)?[\w./-]+(?::[\w.-]+)?(?:@[\w+.-]+:[0-9a-fA-F]+)?"
 _KEY = (
     r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 )
@@ -159,6 +160,11 @@ def _check(asked: Asked) -> None:
     if not asked.image or not asked.image.isprintable() or " " in asked.image:
         raise UsageError(
             "say which image is tried: --image NAME", hint="the image that your pods use"
+        )
+    if not re.fullmatch(_IMAGE, asked.image):
+        raise UsageError(
+            "--image is no name of an image: [HOST[:PORT]/]NAME[:TAG][@DIGEST]",
+            hint="a login does not go into it: see --image-pull-secret",
         )
     for option, name, most in (
         ("--name", asked.name, 50),
