@@ -47,4 +47,8 @@ def _block(found: list[Finding], locator: Locator, style: Style) -> str:
     ):
         lead = f"  {style.paint('blue', '=')} {style.paint('good', f'{word}:')} "
         lines += wrap(clean(message), style.columns, lead)
+    for command in dict.fromkeys(one.fix.command for one in found if one.fix is not None):
+        if command:
+            lead = f"  {style.paint('blue', '=')} {style.paint('good', 'then run:')} "
+            lines.append(f"{lead}{clean(command)}")
     return "\n".join(lines) + "\n"
