@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from torchpin.cli.main import guarded
+
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX shells and devices")
 
 TORCHPIN = f"{sys.executable} -m torchpin"
@@ -64,3 +66,15 @@ def test_the_traceback_of_a_defect_holds_no_credentials(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "RuntimeError" in done.stderr and "Traceback" in done.stderr
     assert "s3cret" not in done.stderr.replace("raise RuntimeError('https://u:s3cret", "")
+
+
+def test_names_of_files_do_not_act_on_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "a\x1b[31m\nb"
+    folder.mkdir()
+    (folder / "torchpin.toml").write_text("[fleet.\n")
+    (folder / "requirements.txt").write_text("torch\n")
+    assert guarded(["check", str(folder)]) == 2
+    first = capsys.readouterr().err.splitlines()[0]
+    assert "a\\x1b[31m b/torchpin.toml:1: not valid TOML" in first

@@ -160,20 +160,24 @@ def _load(name: str) -> Command:
 
 def _fail(error: TorchpinError) -> int:
     from torchpin.cli.terminal import folded
-    from torchpin.report.style import redact
+    from torchpin.report.style import redact, visible
 
-    sys.stderr.write(folded(f"torchpin: {redact(str(error))}\n", sys.stderr, every=True))
+    text = str(error)
+    if error.path:
+        text = text.replace(error.path, visible(error.path))
+    text = "\n".join(visible(line) for line in redact(text).split("\n"))
+    sys.stderr.write(folded(f"torchpin: {text}\n", sys.stderr, every=True))
     return error.exit_code
 
 
 def _defect(error: Exception) -> int:
-    from torchpin.report.style import redact
+    from torchpin.report.style import redact, visible
 
     if os.environ.get("TORCHPIN_DEBUG"):
         import traceback
 
         sys.stderr.write(redact(traceback.format_exc()))
-    message = redact(f"{type(error).__name__}: {error}")
+    message = visible(redact(f"{type(error).__name__}: {error}"))
     sys.stderr.write(
         f"torchpin: internal failure: {message}\n"
         f"  This is a defect of torchpin {__version__}; no file was left half-written.\n"
