@@ -107,6 +107,16 @@ def test_sources_older_than_the_gpu_have_no_recipe(capsys: pytest.CaptureFixture
     assert "python -m pip install torch==2.15.0\n" in said
 
 
+def test_sources_that_another_platform_was_compiled_from_know_the_gpu(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, said, _ = run(capsys, "--gpu", "GH200", "--torch", "2.4.0")
+    assert code == 0
+    assert re.search(r"torch 2\.4\.0 .* for linux-x86_64 holds code for sm_90: its sources", said)
+    assert 'export TORCH_CUDA_ARCH_LIST="9.0"' in said
+    assert run(capsys, "--gpu", "RTX 5090", "--torch", "2.6.0")[0] == 1
+
+
 @pytest.mark.parametrize("form", ["script", "dockerfile"])
 def test_without_a_recipe_standard_output_is_empty(
     form: str, capsys: pytest.CaptureFixture[str]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchpin.evidence import MEASURED, PUBLISHED
+from torchpin.evidence import INFERRED, MEASURED, PUBLISHED
 from torchpin.fleet.model import Gpu, NodeGroup, Target
 from torchpin.judge.model import Reason
 from torchpin.resolve.horizon import best_build, block, horizon
@@ -92,14 +92,16 @@ def source_build(asked: Asked, catalog: Catalog) -> SourceBuild:
         )
     else:
         why = Note(blocked.text, blocked.evidence, blocked.source)
-    if last is not None and _later(last.version, asked.torch):
+    elsewhere = _compiled_elsewhere(asked, catalog)
+    if last is not None and elsewhere is None and _later(last.version, asked.torch):
         newer = Note(
             f"torch {last.place} serves it; whether older sources know the GPU is not known",
             UNKNOWN,
             last.source,
         )
         return SourceBuild(asked, UNKNOWN, (why, newer), last=last)
-    base = SourceBuild(asked, BUILD, (why,), last=last, companions=_companions(asked, catalog))
+    reasons_for = (why,) if elsewhere is None else (why, elsewhere)
+    base = SourceBuild(asked, BUILD, reasons_for, last=last, companions=_companions(asked, catalog))
     if asked.more:
         alone = (
             (gpu, best_build(space, asked.torch, space.intern(target_of(asked, (gpu,)))))
@@ -130,6 +132,27 @@ def _blocked(asked: Asked, space: Space, at: int) -> Reason | None:
         if key.startswith("rocm"):
             return block(space, asked.torch, at, key) or found
     return found
+
+
+def _compiled_elsewhere(asked: Asked, catalog: Catalog) -> Note | None:
+    """Say which published build of the release holds code of all of the GPUs, for any platform.
+
+    Its sources know them then, whatever is published for the platform that is asked for.
+    """
+    if any(gpu.capability is None for gpu in asked.gpus):
+        return None
+    wanted = {code.removeprefix("sm_") for code in asked.codes}
+    for build in catalog.find("torch", version=asked.torch):
+        kernels = build.kernels
+        if kernels is None or kernels.evidence == INFERRED or build.platform == asked.platform:
+            continue
+        if wanted <= {number.rstrip("af") for number in kernels.sass}:
+            text = (
+                f"torch {build.place} for {build.platform} holds code for "
+                f"{' and '.join(asked.codes)}: its sources know it"
+            )
+            return Note(text, kernels.evidence, kernels.source)
+    return None
 
 
 def _later(one: str, other: str) -> bool:
