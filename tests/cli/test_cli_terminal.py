@@ -68,6 +68,17 @@ def test_codes_are_links_where_the_terminal_makes_them(tmp_path: Path) -> None:
     assert "\x1b[1;33m" in plain and "\x1b]8" not in plain
     forced = painted(tmp_path, "check", "--isolated", FORCE_HYPERLINK="1")
     assert ("\x1b]8;;" in forced) is bool(pages())
+    named = tmp_path / "installed" / "torchpin-99.dist-info"  # a package that names its pages
+    named.mkdir(parents=True)
+    (named / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: torchpin\nVersion: 99\n"
+        "Project-URL: Documentation, https://docs.example/torchpin/\n"
+    )
+    linked = painted(
+        tmp_path, "check", "--isolated", FORCE_HYPERLINK="1", PYTHONPATH=str(named.parent)
+    )
+    page = "https://docs.example/torchpin/reference/rules/TP106/"
+    assert f"\x1b]8;;{page}\x1b\\warning[TP106]\x1b]8;;\x1b\\" in linked
     assert "\x1b" not in painted(tmp_path, "check", "--isolated", NO_COLOR="1", FORCE_HYPERLINK="1")
 
 
