@@ -29,6 +29,7 @@ from torchpin.rewrite.request import accepted, current_channel
 from torchpin.rewrite.upgrade import Moved
 from torchpin.rules.context import Way, because
 from torchpin.rules.model import Because, Fix
+from torchpin.select.environments import marker_holds
 from torchpin.select.model import Placed
 from torchpin.upgrade_sources import code_breaks, line_of
 
@@ -305,9 +306,11 @@ class Breaks:
                     continue
                 named.add(one.name)
                 version = self.takes(one.name, one.specifier)
-                if version is not None:
+                where = _where(one.marker, piece.targets)
+                if version is not None and where:
                     place = (document.path, line_of(document, one.span.start))
-                    yield from self.of_pin(piece, one.name, version, place, locked=False)
+                    there = piece._replace(targets=where)
+                    yield from self.of_pin(there, one.name, version, place, locked=False)
             for way in piece.ways:
                 lock = way.install.lock
                 for package in lock.lock.packages if lock is not None and lock.lock else ():
@@ -390,6 +393,13 @@ class Breaks:
                 remedy=f'requires-python = "{found.specifier}"',
                 because=(because(found.reason),),
             )
+
+
+def _where(marker: str | None, targets: tuple[Target, ...]) -> tuple[Target, ...]:
+    """Return the targets on which a declaration may count; an extra may be asked for anywhere."""
+    if marker is None or "extra" in marker:
+        return targets
+    return tuple(target for target in targets if marker_holds(marker, target) is not False)
 
 
 class Floor(NamedTuple):

@@ -233,6 +233,26 @@ def test_a_package_that_asks_for_another_torch(
     assert value["verdict"]["status"] == "changes"
 
 
+def test_a_pin_of_other_machines_breaks_nothing(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = "torch==2.13.0\nvllm==0.32.0 ; python_version < '3'\n"
+    write(project, A100, requirements__txt=lines)
+    _, value = told(capsys, "--to", "2.15")
+    assert "pin" not in kinds(value)
+
+
+def test_a_pin_counts_on_the_groups_of_its_marker_only(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arm = A100.replace("[fleet.new]\n", '[fleet.arm]\nplatform = "linux-aarch64"\n')
+    lines = "torch==2.13.0\nvllm==0.32.0 ; platform_machine == 'aarch64'\n"
+    write(project, A100 + arm, requirements__txt=lines)
+    code, value = told(capsys, "--to", "2.15")
+    (pin,) = (one for one in value["breaks"] if one["kind"] == "pin")
+    assert (pin["groups"], code) == (["arm"], 1)
+
+
 def test_a_companion_that_has_no_version_for_it(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
