@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from torchpin.catalog.drivers import load_drivers
 from torchpin.catalog.model import PLATFORMS
@@ -43,6 +43,7 @@ ROUNDS = 8
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from torchpin.progress import Progress
     from torchpin.resolve.model import Outcome
 
 ASKS_FOR_NOTHING = "nothing that was read asks for PyTorch or a package of its family"
@@ -68,6 +69,8 @@ class Options(NamedTuple):
     """Files that are read in place of what ``paths`` name; an overlay may hold them alone."""
     jobs: int = 1
     """Processes that read the files of a large folder; 0: as many as pay."""
+    progress: Progress | None = None
+    """Is told how far the work is."""
 
 
 class Report(NamedTuple):
@@ -217,7 +220,7 @@ def read(
         jobs = jobs_for(options.jobs, len(paths))
         if jobs > 1:
             read_ahead(paths, reader.cache, jobs)
-    for path in paths:
+    for path in counted(options, "reading files", paths):
         try:
             documents.append(reader(path))
         except UsageError:
@@ -237,6 +240,18 @@ def read(
     return tuple(documents), tuple(failures), tuple(notes)
 
 
+_T = TypeVar("_T")
+
+
+def counted(options: Options, what: str, items: Iterable[_T]) -> Iterable[_T]:
+    """Return ``items``; where the progress is shown, it is told of each."""
+    if options.progress is None:
+        return items
+    from torchpin.progress import counting
+
+    return counting(options.progress, what, items)
+
+
 def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages, tuple[str, ...]]:
     """Run the first three stages."""
     declared = fleet is not None and bool(fleet.groups)
@@ -249,7 +264,8 @@ def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages,
     judge = SharedJudge(drivers)
     ways: list[Way] = []
     seen: dict[str, Document] = {}
-    for entry in entries(documents, options.client, used, reader):
+    ins = entries(documents, options.client, used, reader)
+    for entry in counted(options, "looking at what would be installed", ins):
         for document in entry.documents:
             seen.setdefault(document.path, document)
         ways.append(
@@ -333,7 +349,10 @@ def report_of(
     if fixes and any(finding.severity != INFO for finding in findings):
         from torchpin.rewrite.fixes import attach_fixes
 
-        findings = attach_fixes(findings, context, options.policy or settings.policy, only)
+        policy = options.policy or settings.policy
+        findings = attach_fixes(
+            findings, context, policy, only, lambda all_: counted(options, "planning fixes", all_)
+        )
     told = merge((*stages.failures, *findings))
     if context.declared:
         told = (*told, *idle_ignores(stages.documents, rules, told, options.paths or (".",)))

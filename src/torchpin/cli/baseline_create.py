@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
     """
     args = parser().parse(argv)
     from torchpin import engine
-    from torchpin.cli.common import fleet_of, options_of
+    from torchpin.cli.common import fleet_of, options_of, watched
     from torchpin.cli.constraints import write
     from torchpin.report.baseline import counted, dump, entry_of
     from torchpin.report.model import plural
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
             path=path,
             hint="`torchpin baseline prune` takes out what is mended; --force writes it anew",
         )
-    found = engine.check(options, fleet).findings
+    found = watched(options, args, lambda one: engine.check(one, fleet)).findings
     folder = os.path.dirname(path)
     write(path, dump(counted(entry_of(finding, folder) for finding in found)))
     out(f"Wrote {clean(path)}: {plural(len(found), 'finding')}.\n")

@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
     args = parser().parse(argv)
     from torchpin import engine
     from torchpin.cli.baseline_create import NAME
-    from torchpin.cli.common import fleet_of, options_of
+    from torchpin.cli.common import fleet_of, options_of, watched
     from torchpin.cli.constraints import write
     from torchpin.cli.narrow import asked_for, read
     from torchpin.report.baseline import dump, load, split
@@ -46,7 +46,8 @@ def main(argv: list[str]) -> int:
     setting = fleet.settings.baseline if fleet is not None else ""
     path: str = args.baseline or setting or NAME
     known = load(read(path), path)
-    found = split(engine.check(options, fleet).findings, known, os.path.dirname(path))
+    report = watched(options, args, lambda one: engine.check(one, fleet))
+    found = split(report.findings, known, os.path.dirname(path))
     gone = {one: count for one, count in found.gone.items() if asked_for(one, path, args)}
     left = {entry: count - gone.get(entry, 0) for entry, count in known.items()}
     kept = {entry: count for entry, count in left.items() if count}

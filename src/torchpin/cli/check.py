@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from torchpin.cli.arguments import Arguments, plain_check
-from torchpin.cli.common import exit_code, fleet_of, options_of, view_of
+from torchpin.cli.common import exit_code, fleet_of, options_of, view_of, watched
 from torchpin.cli.terminal import note, out, style, tell
 from torchpin.errors import UsageError
 from torchpin.report.model import CheckView
@@ -122,7 +122,7 @@ def checked(args: Arguments) -> tuple[CheckView, tuple[str, ...]]:
 
     options = options_of(args)
     fleet = fleet_of(args, options)
-    report = engine.check(options, fleet)
+    report = watched(options, args, lambda asked: engine.check(asked, fleet))
     baseline = fleet.settings.baseline if fleet is not None else ""
     return view_of(report, unsafe_fixes=args.unsafe_fixes, baseline=baseline), report.notes
 

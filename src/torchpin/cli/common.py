@@ -16,7 +16,12 @@ from torchpin.rules.model import SEVERITIES, Finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # --help and usage errors need no engine
+    from collections.abc import Callable
+    from typing import TypeVar
+
     from torchpin.engine import Options, Report
+
+    _T = TypeVar("_T")
 
 
 def options_of(args: Arguments) -> Options:
@@ -57,6 +62,16 @@ def options_of(args: Arguments) -> Options:
         today=today(os.environ),
         jobs=getattr(args, "jobs", 1),
     )
+
+
+def watched(options: Options, args: Arguments, work: Callable[[Options], _T]) -> _T:
+    """Return what ``work`` makes of ``options``; a terminal shows how far it is if it is long."""
+    if getattr(args, "quiet", False) or not sys.stderr.isatty():
+        return work(options)
+    from torchpin.cli.progress import FilesBar
+
+    with FilesBar(quiet=False) as bar:
+        return work(options._replace(progress=bar.draw))
 
 
 def _read_stdin() -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchpin.cli.arguments import Arguments
 from torchpin.cli.check import PROSE, rendered
-from torchpin.cli.common import exit_code, fleet_of, notes_of, options_of, view_of
+from torchpin.cli.common import exit_code, fleet_of, notes_of, options_of, view_of, watched
 from torchpin.cli.parser import (
     Parser,
     add_fleet,
@@ -83,7 +83,7 @@ def run(args: Arguments) -> int:
     if args.relock and (args.diff or options.stdin is not None):
         raise UsageError("--relock runs the owner of the lock: not with --diff or -")
     fleet = fleet_of(args, options)
-    result = engine.fix(options, fleet)
+    result = watched(options, args, lambda asked: engine.fix(asked, fleet))
     if args.prove and result.changes:
         from torchpin.cli.prove import prove
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpin.cli.arguments import Arguments
-from torchpin.cli.common import fleet_of, options_of
+from torchpin.cli.common import fleet_of, options_of, watched
 from torchpin.cli.terminal import note, style, tell
 from torchpin.errors import UsageError
 from torchpin.report.concise import line
@@ -25,7 +25,8 @@ def run(args: Arguments) -> int:
     if args.baseline or args.changed_since or args.evidence:
         raise UsageError("--ignored takes no --baseline, --changed-since, --evidence: it lists all")
     options = options_of(args)
-    report = engine.check(options, fleet_of(args, options))
+    fleet = fleet_of(args, options)
+    report = watched(options, args, lambda one: engine.check(one, fleet))
     tell(render(report.ignored, style(no_color=args.no_color), closing=not args.quiet))
     if not args.quiet:
         for text in report.notes:

@@ -61,3 +61,13 @@ class Bar:
         self._bar.update(
             self._task, description=description, completed=done, total=total, size=size
         )
+
+
+class FilesBar(Bar):
+    """Shows how many files, installs or findings are done."""
+
+    def columns(self) -> list[ProgressColumn]:
+        """Return the column of numbers."""
+        from rich.progress import MofNCompleteColumn
+
+        return [MofNCompleteColumn()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpin.cli.common import fleet_of, options_of
+from torchpin.cli.common import fleet_of, options_of, watched
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.parser import Parser, add_fleet, add_output, add_paths, add_policy
 from torchpin.cli.terminal import note, out, style, tell
@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
             "resolve needs a fleet",
             hint="write torchpin.toml, or use --gpu, --driver and --python",
         )
-    outcome = engine.resolve_paths(options, fleet)
+    outcome = watched(options, args, lambda one: engine.resolve_paths(one, fleet))
     split = bool(args.split and outcome.alternative)
     if split:
         outcome = outcome._replace(plans=outcome.alternative, alternative=())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpin.cli.common import fleet_of, notes_of, options_of
+from torchpin.cli.common import fleet_of, notes_of, options_of, watched
 from torchpin.cli.parser import Parser, add_fleet, add_output, add_paths
 from torchpin.cli.terminal import out, style, tell
 
@@ -24,7 +24,8 @@ def main(argv: list[str]) -> int:
     from torchpin import engine
 
     options = options_of(args)
-    report = engine.check(options, fleet_of(args, options))
+    fleet = fleet_of(args, options)
+    report = watched(options, args, lambda one: engine.check(one, fleet))
     if args.output_format == "json":
         from torchpin.report import json_
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpin.cli.common import fleet_of, options_of
+from torchpin.cli.common import fleet_of, options_of, watched
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.parser import Parser, add_fleet, add_output, add_paths, add_policy
 from torchpin.cli.terminal import note, out, style, tell
@@ -37,7 +37,8 @@ def main(argv: list[str]) -> int:
     from torchpin.upgrade import upgrade
 
     options = options_of(args)
-    found = upgrade(options, fleet_of(args, options), args.to)
+    fleet = fleet_of(args, options)
+    found = watched(options, args, lambda one: upgrade(one, fleet, args.to))
     if args.output_format == "json":
         from torchpin.catalog.store import load_catalog
         from torchpin.report import upgrade_json

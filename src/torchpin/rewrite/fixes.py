@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from torchpin.catalog.model import FOLLOWERS, WATCHED
 from torchpin.documents.base import Document, Edit, Span, apply_edits
@@ -45,15 +45,16 @@ def attach_fixes(
     context: Context,
     policy: str,
     only: frozenset[str] | None = None,
+    each: Callable[[Sequence[Finding]], Iterable[Finding]] = iter,
 ) -> tuple[Finding, ...]:
     """Return the findings with the fix of each, where there is one; with ``only``, those of these
-    paths get theirs."""
+    paths get theirs. ``each`` passes them on, and may tell how far it is."""
     maker = Maker(findings, context, policy)
     return tuple(
         finding._replace(fix=maker.fix(finding))
         if only is None or finding.path in only
         else finding
-        for finding in findings
+        for finding in each(findings)
     )
 
 
@@ -66,6 +67,21 @@ class Maker:
         self.policy = policy
         self._plans: dict[int, Fix | None] = {}
         self._projects: dict[str, tuple[Fix | None, Fix | None]] = {}
+        self._ways: dict[str, list[tuple[int, Way]]] = {}
+        for number, way in enumerate(context.ways):
+            for path in way.paths:
+                self._ways.setdefault(path, []).append((number, way))
+        self._found: dict[str, list[Finding]] = {}
+        for finding in findings:
+            self._found.setdefault(finding.path, []).append(finding)
+
+    def _telling(self, finding: Finding) -> Iterator[tuple[int, Way]]:
+        """Yield the ways, with their numbers, that a finding is on."""
+        return (one for one in self._ways.get(finding.path, ()) if one[1].tells(finding))
+
+    def _on(self, way: Way) -> Iterator[Finding]:
+        """Yield the findings on the files of a way."""
+        return (one for path in way.paths for one in self._found.get(path, ()))
 
     def fix(self, finding: Finding) -> Fix | None:
         """Return the fix of one finding: its own, if the rule has made one."""
@@ -77,9 +93,7 @@ class Maker:
             return self._dropped(finding) if finding.severity != INFO else None
         if finding.severity == INFO or finding.code not in (*PLANNED, *INDEX, *PROJECT):
             return None
-        for number, way in enumerate(self.context.ways):
-            if not way.tells(finding):
-                continue
+        for number, way in self._telling(finding):
             if way.install.root.kind not in ("requirements", "part"):
                 return self._project(way, finding.code)
             if finding.code in INDEX:
@@ -106,10 +120,10 @@ class Maker:
         if root.project is None:
             return None
         if root.path not in self._projects:
-            ways = tuple(one for one in self.context.ways if one.install.root.path == root.path)
-            codes = {
-                one.code for one in self.findings if one.path in way.paths and one.severity != INFO
-            }
+            ways = tuple(
+                one for _, one in self._ways[root.path] if one.install.root.path == root.path
+            )
+            codes = {one.code for one in self._on(way) if one.severity != INFO}
             fixer = ProjectFix(root, ways, self.context, self.policy, codes)
             self._projects[root.path] = of_script(fixer.tidy, root), of_script(fixer.fix(), root)
         tidy, planned = self._projects[root.path]
@@ -121,8 +135,8 @@ class Maker:
             return None
         from torchpin.rewrite.uv_references import OWN_SOURCE
 
-        for way in self.context.ways:
-            if way.tells(finding) and way.install.root.kind == "pyproject":
+        for _, way in self._telling(finding):
+            if way.install.root.kind == "pyproject":
                 fix = self._project(way, finding.code)
                 return fix if fix is not None and OWN_SOURCE in fix.message else None
         return None
@@ -140,7 +154,7 @@ class Maker:
         """Return the codes of the findings that a plan of the way is to mend."""
         return {
             one.code
-            for one in self.findings
+            for one in self._on(way)
             if one.code in PLANNED and one.severity != INFO and way.tells(one)
         }
 
@@ -148,7 +162,7 @@ class Maker:
         document = finding.document
         if document is None or document.kind != "part":
             return drop_line(finding)
-        way = next((one for one in self.context.ways if one.tells(finding)), None)
+        way = next((one for _, one in self._telling(finding)), None)
         if way is None or way.part is None or not (way.part.command or way.part.syntax == "ini"):
             return drop_line(finding)
         from torchpin.rewrite.commands import delete_option
