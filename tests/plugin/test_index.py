@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -152,6 +153,25 @@ def test_the_served_index_gives_pip_json_and_uv_what_it_asks_for(tmp_path: Path)
 
 
 @pytest.mark.clients
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_right_after_the_address_ends_it_well(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    server = subprocess.Popen(
+        [sys.executable, "-m", "torchpin", "index", "serve", "--port", "0", *V100],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+    )
+    assert server.stdout is not None
+    assert server.stdout.readline().startswith(b"http://127.0.0.1:")
+    server.send_signal(number)
+    _, told = server.communicate(timeout=60)
+    assert server.returncode == 0, told
+
+
 def test_a_folder_of_wheels_is_served_with_the_index(tmp_path: Path) -> None:
     folder = tmp_path / "wheels"
     folder.mkdir()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from contextlib import suppress
 
 from torchpin.cli.index_build import nothing, summary
 from torchpin.cli.index_files import add_files, listed
@@ -48,9 +50,12 @@ def main(argv: list[str]) -> int:
         raise UsageError(f"cannot listen on {args.host}:{args.port}: {why}") from error
     host = f"[{args.host}]" if ":" in args.host else args.host
     address = f"http://{host}:{server.server_address[1]}/simple"
-    out(f"{address}/\n{summary(address, found)}")
-    sys.stdout.flush()
     try:
+        # As the first process of a container it would not be ended by the signal otherwise.
+        with suppress(ValueError):  # not in the main thread, which alone gets signals
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
+        out(f"{address}/\n{summary(address, found)}")
+        sys.stdout.flush()
         server.serve_forever()
     except KeyboardInterrupt:
         return CLEAN
