@@ -60,7 +60,7 @@ class Analysis(NamedTuple):
     def buffer(self, path: str) -> Buffer | None:
         """Return the open text of a file, None if it was not open."""
         real = os.path.realpath(path)
-        return next((one for one in self.buffers if os.path.realpath(one.path) == real), None)
+        return next((one for one in self.buffers if one.real == real), None)
 
 
 class Memory:
@@ -75,6 +75,17 @@ class Memory:
     def forget_files(self) -> None:
         """Look for files anew in the next run."""
         self.found.clear()
+
+    def forget_gone(self, held: set[str], *, disk: bool) -> None:
+        """Drop the documents of texts that are open no more, and, with ``disk``, of files that are
+        gone."""
+        for path, (stamp, _) in [*self.documents.items()]:
+            if isinstance(stamp, bytes):
+                gone = os.path.realpath(path) not in held
+            else:
+                gone = disk and _stamp(path) is None
+            if gone:
+                del self.documents[path]
 
 
 class Reader(engine.Reader):
@@ -153,6 +164,7 @@ def analyse(
     if fixed is not None:
         fleet = fixed if fleet is None else fixed._replace(settings=fleet.settings)
     told: list[str] = []
+    memory.forget_gone({one.real for one in held}, disk=not memory.found)
     if unit not in memory.found:
         try:
             memory.found[unit] = found_files(unit, overlay)
@@ -195,7 +207,7 @@ def shown_paths(analysis: Analysis, paths: Iterable[str]) -> tuple[str, ...]:
     unit = analysis.unit
     found = {*paths, *((unit.profile,) if unit.profile is not None else ())}
     real = {path: os.path.realpath(path) for path in found}
-    held = {os.path.realpath(one.path) for one in analysis.buffers}
+    held = {one.real for one in analysis.buffers}
     opened = {place for place in real.values() if place in held}
     near = {project_folder(path) for path in opened}
     return tuple(

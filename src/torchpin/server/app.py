@@ -10,11 +10,11 @@ import asyncio
 import logging
 import os
 import sys
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
+from pygls.protocol import default_converter, lsp_method
 
 from torchpin import __version__, engine
 from torchpin.fleet.model import Fleet
@@ -27,6 +27,7 @@ from torchpin.server.hover import hover
 from torchpin.server.positions import Lines
 from torchpin.server.state import State
 from torchpin.server.uris import path_of
+from torchpin.server.wire import Answering, Input
 
 WATCHED = (
     "**/*.{toml,lock,txt,in,cfg,ini,yml,yaml,sh,mk,py}",
@@ -38,7 +39,7 @@ OPTIONS = ("debounce",)
 """What ``initializationOptions`` may hold."""
 
 
-class Protocol(LanguageServerProtocol):
+class Protocol(Answering):
     """The protocol, with texts that the server keeps itself."""
 
     @property
@@ -74,8 +75,6 @@ class Server(LanguageServer):
             max_workers=2,
         )
         self.state = State(options, fixed, self.show, self.tell)
-        self.shut = False
-        """The client asked for the end before it ended the server."""
         _register(self)
 
     def show(self, uri: str, version: int | None, some: list[lsp.Diagnostic]) -> None:
@@ -145,10 +144,6 @@ def _register(server: Server) -> None:
     @server.feature(lsp.INITIALIZED)
     def initialized(_: lsp.InitializedParams) -> None:
         _watch(server)
-
-    @server.feature(lsp.SHUTDOWN)
-    def shutdown(_: None) -> None:
-        server.shut = True
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def folders(_: lsp.DidChangeWorkspaceFoldersParams) -> None:
@@ -274,9 +269,9 @@ def serve(options: engine.Options, fixed: Fleet | None, address: tuple[str, int]
             sys.stdout.flush()
             with os.fdopen(os.dup(1), "wb") as messages:
                 os.dup2(2, 1)  # what is printed by mistake goes to the log
-                server.start_io(sys.stdin.buffer, messages)
+                server.start_io(cast(BinaryIO, Input(sys.stdin.buffer)), messages)
     except (SystemExit, asyncio.CancelledError):  # how pygls ends
         pass
     finally:
         server.state.close()
-    return 0 if server.shut else 1
+    return 0 if cast(Protocol, server.protocol).shut else 1

@@ -47,6 +47,8 @@ class Buffer(NamedTuple):
     """It has a file, on disk or not yet."""
     data: bytes
     """What readers take: as if it were saved in UTF-8."""
+    real: str
+    """``path`` without links."""
 
     @property
     def kind(self) -> str | None:
@@ -68,8 +70,13 @@ def opened(uri: str, language: str, version: int, text: str, folder: str) -> Buf
         name = _LANGUAGES.get(language, os.path.basename(uri.partition(":")[2]) or "untitled")
         if language == "toml" and kind_of(name) is None:
             name = "pyproject.toml"
-        path = os.path.join(folder, f".untitled-{abs(hash(uri))}", name.replace("\0", ""))
-    return Buffer(uri, os.path.normpath(path), text, version, language, named, encoded(path, text))
+        name = name.encode("utf-8", "replace").decode().replace("\0", "")
+        if name in ("", ".", ".."):
+            name = "untitled"
+        path = os.path.join(folder, f".untitled-{abs(hash(uri))}", name)
+    path = os.path.normpath(path)
+    data = encoded(path, text)
+    return Buffer(uri, path, text, version, language, named, data, os.path.realpath(path))
 
 
 def changed(

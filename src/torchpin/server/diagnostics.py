@@ -15,6 +15,7 @@ from lsprotocol.types import (
     Range,
 )
 
+from torchpin.documents.base import Document
 from torchpin.errors import ConfigError
 from torchpin.report.model import fix_text, in_matrix
 from torchpin.report.pages import pages
@@ -43,16 +44,23 @@ class Places:
         self.analysis = analysis
         self.encoding = encoding
         self._lines: dict[str, Lines] = {}
+        self._uris: dict[str, str] = {}
+        self._documents: dict[str, Document] = {}
+        for one in reversed(analysis.documents):
+            self._documents[os.path.realpath(one.path)] = one
 
     def uri(self, path: str) -> str:
         """Return the URI of a file: as the client writes it, if it is open."""
-        buffer = self.analysis.buffer(path)
-        return buffer.uri if buffer is not None else uri_of(os.path.abspath(path))
+        if path not in self._uris:
+            buffer = self.analysis.buffer(path)
+            self._uris[path] = buffer.uri if buffer is not None else uri_of(os.path.abspath(path))
+        return self._uris[path]
 
     def lines(self, path: str) -> Lines | None:
         """Return the lines of a file that was read, or is open; None of any other."""
         if path not in self._lines:
-            document, buffer = self.analysis.document(path), self.analysis.buffer(path)
+            document = self._documents.get(os.path.realpath(path))
+            buffer = self.analysis.buffer(path)
             if document is not None:
                 held = buffer.text if buffer is not None else None
                 self._lines[path] = lines_of(document, self.encoding, held)

@@ -140,17 +140,24 @@ class State:
             self.tell(f"cannot judge: {task.exception()!r}")
 
     async def fresh(self, unit: Unit) -> Analysis:
-        """Return an analysis of the texts as they are now."""
-        now = tuple(self.buffers.values())
-        known = self.analyses.get(unit)
-        if known is not None and unit not in self._stale and known.buffers == now:
-            return known
-        running = self._running.get(unit)
-        if running is None or running[0] != now:
-            self._stale.discard(unit)
-            task = asyncio.ensure_future(self._run(unit, now))
-            running = self._running[unit] = now, task
-        return await asyncio.shield(running[1])
+        """Return an analysis of the texts as they are now.
+
+        Of a unit one run is under way; what changes meanwhile is judged by one more, not by one a
+        change.
+        """
+        while True:
+            now = tuple(self.buffers.values())
+            known, stale = self.analyses.get(unit), unit in self._stale
+            if known is not None and not stale and known.buffers == now:
+                return known
+            running = self._running.get(unit)
+            if running is None:
+                self._stale.discard(unit)
+                running = self._running[unit] = now, asyncio.ensure_future(self._run(unit, now))
+            elif stale or running[0] != now:
+                await asyncio.wait([running[1]])
+                continue
+            return await asyncio.shield(running[1])
 
     async def _run(self, unit: Unit, now: tuple[Buffer, ...]) -> Analysis:
         options = self.options._replace(profile=unit.profile)
@@ -159,8 +166,7 @@ class State:
                 self._judge, unit, now, self.folders, options, self.encoding
             )
         finally:
-            if self._running.get(unit, ((), None))[0] == now:
-                del self._running[unit]
+            del self._running[unit]
         for text in analysis.told:
             if text not in self._told:
                 self._told.add(text)
@@ -193,7 +199,7 @@ class State:
             real.add(os.path.realpath(analysis.unit.profile))
 
         def mine(buffers: Iterable[Buffer]) -> list[Buffer]:
-            return [one for one in buffers if os.path.realpath(one.path) in real]
+            return [one for one in buffers if one.real in real]
 
         return mine(analysis.buffers) == mine(self.buffers.values())
 

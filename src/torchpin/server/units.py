@@ -87,5 +87,5 @@ def files_of(unit: Unit, found: Sequence[str], buffers: Iterable[Buffer]) -> tup
         found = [path for path in found if project_folder(path) in near]
     known = {os.path.realpath(path): path for path in found}
     for buffer in mine:
-        known[os.path.realpath(buffer.path)] = buffer.path
+        known[buffer.real] = buffer.path
     return tuple(sorted(known.values()))

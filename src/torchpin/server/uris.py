@@ -24,6 +24,10 @@ def path_of(uri: str, *, windows: bool = WINDOWS) -> str | None:
     path = os.fsdecode(unquote(rest, errors="surrogateescape"))
     if "\0" in path or not path:
         return None
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:  # half of a surrogate pair: no file has such a name
+        return None
     host = "" if parts.netloc == "localhost" else unquote(parts.netloc)
     if not windows:
         return path
