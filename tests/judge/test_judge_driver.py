@@ -95,6 +95,22 @@ def test_last_branch(capability: str, cuda: str, driver: str, expected: str) -> 
     assert open_questions == ({"driver-branch"} if expected == "fails" else set())
 
 
+@pytest.mark.parametrize(
+    ("driver", "words"),
+    [
+        ("595.71.05", "driver 595.71.05 (R595) no longer"),
+        ("629.1", "driver 629.1 (R620) no longer"),
+        ("630.2", "driver 630.2 no longer"),  # of a branch that no table knows
+        ("700", "driver 700 no longer"),
+    ],
+)
+def test_only_a_known_branch_is_named(driver: str, words: str) -> None:
+    volta = Gpu("V100", "V100", "nvidia", (7, 0), None)
+    nodes = NodeGroup("nodes", (volta,), (), "linux-x86_64", driver)
+    (reason,) = judge_driver("torch", "12.6", volta, "sass", nodes, load_drivers())
+    assert reason.status == "fails" and reason.text.startswith(words)
+
+
 def test_last_branch_on_windows_counts_by_branch() -> None:
     assert status("12.6", "7.0", "582.28", platform="windows-x86_64")[0] == "runs"
     assert status("12.6", "7.0", "591.44", platform="windows-x86_64")[0] == "fails"

@@ -58,8 +58,9 @@ def _dropped(gpu: Gpu, driver: str, drivers: Drivers) -> tuple[Reason, ...]:
     last, branch = drivers.gpu_last_branch(gpu.capability), drivers.branch_of(driver)
     if last is None or branch is None or int(branch) <= int(last.value):
         return ()
+    known = f" (R{branch})" if drivers.branch_cuda(branch) is not None else ""
     text = (
-        f"driver {driver} (R{branch}) no longer supports {name_gpu(gpu)}: "
+        f"driver {driver}{known} no longer supports {name_gpu(gpu)}: "
         f"R{last.value} is the last branch that does"
     )
     return (Reason("driver-branch", FAILS, text, last.evidence, last.source, gpu),)
