@@ -31,7 +31,7 @@ def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
         (["show", "torch", "2.14.7"], "the nearest are 2.14.0, 2.14.1"),
         (["show", "torch", "--channel", "cu1266"], "did you mean `cu126`?"),
         (["show", "torch", "2.14.1+cu1266"], "did you mean `cu126`?"),
-        (["show", "torch", "--platform", "linux-x86-64"], "did you mean `linux-x86_64`?"),
+        (["show", "torch", "--platform", "linus"], "known platforms: linux-x86_64, "),
         (["shwo"], "did you mean `show`?"),
         (["verfy"], "did you mean `verify`?"),
         ([], "catalog needs a command"),

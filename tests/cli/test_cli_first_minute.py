@@ -43,7 +43,7 @@ def test_without_arguments_the_help_fits_a_screen(capsys: pytest.CaptureFixture[
         (("check", "--gpu", "V1000"), "nearest names: Tesla V100"),
         (("requirements.txt",), "did you mean `torchpin check requirements.txt`?"),
         (("explain", "TP999"), "run `torchpin explain` for the list"),
-        (("fleet",), "torchpin fleet show"),
+        (("fleet",), "it is one of show, import, detect"),
         (("catalog",), "show"),
         (("init",), "torchpin init --yes"),
         (("completion",), "SHELL"),

@@ -132,7 +132,7 @@ def test_ambiguous(text: str, candidates: list[str]) -> None:
     ("text", "fragment"),
     [
         ("RTX 4099", "GeForce RTX 4090"),
-        ("RTX 4099", 'gpus = ["sm_90"]'),
+        ("RTX 4099", 'e.g. "sm_90"'),
         ("4090", "GeForce RTX 4090"),
         ("GeForce M10", "unknown GPU"),  # never the Tesla M10
         ("GTX 960 Laptop", "unknown GPU"),  # may be the 960M, another chip
@@ -140,7 +140,7 @@ def test_ambiguous(text: str, candidates: list[str]) -> None:
         ("g5.99xlarge", "g5.xlarge"),
         ("M2 Max", "macos-arm64"),
         ("70", '"sm_70"'),
-        ("cpu", "gpus = []"),
+        ("cpu", "CPU only"),
         ("", "empty GPU name"),
         ("®", "empty GPU name"),
         ("MIG 1g.5gb", "unknown GPU"),
@@ -237,3 +237,13 @@ def test_nearest_is_short_and_without_repetition() -> None:
     names = nearest("RTX 309O")
     assert names[0] == "GeForce RTX 3090"
     assert len(names) == len(set(names)) <= 4
+
+
+@pytest.mark.parametrize("text", ["cpu", "M2 Max", "m5.xlarge"])
+def test_a_file_is_told_what_to_write_in_it_and_an_option_what_to_type(text: str) -> None:
+    with pytest.raises(ConfigError) as in_file:
+        find_gpu(text, path="torchpin.toml", line=1)
+    with pytest.raises(ConfigError) as typed:
+        find_gpu(text)
+    assert "gpus = []" in in_file.value.hint
+    assert "--gpu none" in typed.value.hint and "gpus =" not in typed.value.hint

@@ -178,7 +178,7 @@ def test_options_without_a_clear_gpu(gpus: list[str]) -> None:
         ({"gpus": ["V100"], "driver": "newest"}, "--driver: "),
         ({"gpus": ["V100"], "python": "9"}, "--python: "),
         ({"gpus": ["V100"], "platform": "plan9"}, "--platform: "),
-        ({"gpus": ["V100"], "platform": "macos-arm64"}, "gpus = []"),
+        ({"gpus": ["V100"], "platform": "macos-arm64"}, "--gpu none"),
         ({"gpus": ["none"], "platform": "win_amd64", "glibc": "2.31"}, "glibc on"),
     ],
 )

@@ -9,7 +9,9 @@ COMMANDS = {
     "prune": "take out what has been mended since",
 }
 """Sub-command → one line; ``cli/baseline_<sub-command>.py`` holds it."""
-GROUP = Group("baseline", COMMANDS, "baseline what?", "write `torchpin baseline create` or `prune`")
+GROUP = Group(
+    "baseline", COMMANDS, "baseline needs a command", f"it is one of {', '.join(COMMANDS)}"
+)
 
 
 def main(argv: list[str]) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchpin.catalog.model import PLATFORMS
 from torchpin.cli.main import CLEAN, FINDINGS
-from torchpin.cli.parser import Parser, add_catalog, add_output, nearest
+from torchpin.cli.parser import Parser, add_catalog, add_output, add_platform, nearest
 from torchpin.cli.terminal import note, out, style
 from torchpin.errors import UsageError
 
@@ -27,9 +27,7 @@ def parser() -> Parser:
     made.add_argument(
         "--channel", metavar="NAME", help="only builds of a channel: cu126, cpu, pypi"
     )
-    made.add_argument(
-        "--platform", choices=PLATFORMS, metavar="NAME", help=f"one of {', '.join(PLATFORMS)}"
-    )
+    add_platform(made, f"one of {', '.join(PLATFORMS)}")
     add_catalog(made)
     add_output(made, ("text", "json"))
     return made
@@ -46,7 +44,9 @@ def main(argv: list[str]) -> int:
     from torchpin.catalog.store import load_catalog
 
     catalog = load_catalog()
-    package = args.package.lower().replace("_", "-")
+    package, pinned, version = args.package.lower().replace("_", "-").partition("==")
+    if pinned and not args.version:
+        args.version = version  # as a requirements file writes it
     known = catalog.packages()
     if package not in known:
         raise UsageError(

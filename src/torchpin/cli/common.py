@@ -186,6 +186,10 @@ def _must_exist(path: str) -> None:
         folder, name = os.path.split(folder)
     beside = sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else []
     hint = nearest(name, beside)
+    if not hint and os.sep not in path:
+        from torchpin.cli.parser import as_gpu
+
+        hint = as_gpu(path)
     if not hint and os.path.join(folder, name) == path:
         from torchpin.documents.kinds import PART_KINDS, kind_of
 
@@ -212,7 +216,7 @@ def _codes(values: list[str], option: str) -> tuple[str, ...]:
                 hint = nearest(code.lower(), [name.lower() for name in known]).replace("tp", "TP")
                 raise UsageError(
                     f"{option}: no rule begins with {code!r}",
-                    hint=hint or "run `torchpin explain --all` for the list",
+                    hint=hint or "`torchpin explain` lists all rules",
                 )
     return tuple("TP" if code == "ALL" else code for code in codes)
 

@@ -47,16 +47,26 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+_LETTERS = str.maketrans("ILO", "110")
+"""Letters that stand for a digit: TP20l."""
+
+
 def _find(word: str, rules: tuple[RuleText, ...]) -> RuleText:
     for rule in rules:
         if word.upper() == rule.code or word.lower() == rule.name:
             return rule
     hint = ""
-    if code := re.fullmatch(r"TP(\d)\w*", word.upper()):
+    digits = word.upper().removeprefix("TP").translate(_LETTERS)
+    if digits.isdecimal():
+        near = [rule.code for rule in rules if rule.code.startswith(f"TP{digits}")]
+        if near == [f"TP{digits}"]:
+            hint = f"did you mean `{near[0]}`?"
+        elif near:
+            hint = f"there are {', '.join(near)}"
+    elif code := re.fullmatch(r"TP(\d)\w*", word.upper()):
         family = f"TP{code[1]}"
         near = [rule.code.lower() for rule in rules if rule.code.startswith(family)]
-        if not word.upper().removeprefix("TP").isdecimal():  # a letter for a digit: TP20l
-            hint = nearest(word, near).replace("tp", "TP")
+        hint = nearest(word, near).replace("tp", "TP")
     else:
         hint = nearest(word, [rule.name for rule in rules])
     raise UsageError(f"no rule {word!r}", hint=hint or "run `torchpin explain` for the list")

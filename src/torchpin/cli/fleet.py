@@ -10,7 +10,7 @@ COMMANDS = {
     "detect": "write a profile of this machine",
 }
 """Sub-command → one line; ``cli/fleet_<sub-command>.py`` holds it."""
-GROUP = Group("fleet", COMMANDS, "fleet what?", "write `torchpin fleet show`, `import` or `detect`")
+GROUP = Group("fleet", COMMANDS, "fleet needs a command", f"it is one of {', '.join(COMMANDS)}")
 
 
 def main(argv: list[str]) -> int:

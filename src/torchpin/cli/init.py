@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from torchpin.catalog.model import PLATFORMS
 from torchpin.cli.arguments import Arguments
 from torchpin.cli.init_ask import NONE, Answers, Value, asked, found_out, split
 from torchpin.cli.init_hook import HOOKS, pre_commit
-from torchpin.cli.parser import Parser
+from torchpin.cli.parser import Parser, add_platform
 from torchpin.cli.terminal import out, tell
 from torchpin.errors import TorchpinError, UsageError
 from torchpin.report.style import clean
@@ -35,7 +34,7 @@ def parser() -> Parser:
     )
     made.add_argument("--driver", metavar="VERSION", help="its driver: 550.54.15")
     made.add_argument("--python", metavar="VERSION", help="its Python: 3.11 or '>=3.10,<3.13'")
-    made.add_argument("--platform", choices=PLATFORMS, metavar="NAME", help="linux-x86_64 …")
+    add_platform(made, "linux-x86_64 …")
     made.add_argument("--glibc", metavar="VERSION", help="its glibc: 2.31")
     made.add_argument(
         "--pre-commit",
@@ -120,11 +119,29 @@ def answers_of(args: Arguments, folder: str) -> Answers:
         )
     )
     if given.gpus is not None:
+        checked_options(args)
         return given
     if args.yes:
         pairs = zip(given, found_out(folder), strict=True)
         return Answers(*(first or second for first, second in pairs))
     return asked(given, found_out(folder)) if sys.stdin.isatty() else given
+
+
+def checked_options(args: Arguments) -> None:
+    """Refuse what no profile takes before one is written.
+
+    Raises:
+        ConfigError: a value is unknown, or two contradict each other.
+    """
+    from torchpin.fleet.options import fleet_from_options
+
+    fleet_from_options(
+        gpus=args.gpu,
+        driver=args.driver,
+        python=args.python,
+        platform=args.platform,
+        glibc=args.glibc,
+    )
 
 
 def quoted(text: str) -> str:

@@ -147,7 +147,7 @@ def _load(name: str) -> Command:
 
         what = "option" if name.startswith("-") else "command"
         known = ("--help", "--version") if what == "option" else tuple(COMMANDS)
-        hint = nearest(name, known)
+        hint = f"did you mean `torchpin --{name}`?" if name == "version" else nearest(name, known)
         if not hint and name in ("refresh", "diff"):
             hint = f"did you mean `torchpin catalog {name}`?"
         if not hint and what == "command" and os.path.exists(name):

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from torchpin.catalog.model import PLATFORMS
 from torchpin.cli.arguments import Arguments
-from torchpin.errors import UsageError
+from torchpin.errors import ConfigError, UsageError
 from torchpin.evidence import ORDER
 
 FORMATS = ("text", "grouped", "concise", "json", "github", "sarif", "gitlab", "junit", "markdown")
@@ -91,7 +91,10 @@ class Parser(argparse.ArgumentParser):
         if rest:
             word = rest[0].split("=", 1)[0]
             options = [name for action in self._actions for name in action.option_strings]
-            hint = nearest(word, options) if word.startswith("-") else ""
+            if word.startswith("-"):
+                hint = self._meant(word, options) or nearest(word, options)
+            else:
+                hint = as_gpu(word) if "--gpu" in options else ""
             what = "unknown option" if word.startswith("-") else "unexpected argument"
             raise UsageError(f"{what} {word!r}", hint=hint or f"run `{self.prog} --help`")
         catalog, isolated = getattr(args, "catalog", None), getattr(args, "isolated", False)
@@ -100,6 +103,16 @@ class Parser(argparse.ArgumentParser):
 
             choose(catalog, isolated=isolated)
         return args
+
+    def _meant(self, word: str, options: list[str]) -> str:
+        """Return ``did you mean …?`` for an option that has another name here, or ``""``."""
+        if word == "--fix" and self.prog == "torchpin check":
+            return "did you mean `torchpin fix`?"
+        for action in self._actions:
+            if "--output-format" in action.option_strings and word[2:] in (action.choices or ()):
+                return f"did you mean `--output-format {word[2:]}`?"
+        name = _MEANT.get(word, "")
+        return f"did you mean `{name}`?" if name in options or " " in name else ""
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse would print.
@@ -112,7 +125,7 @@ class Parser(argparse.ArgumentParser):
             word = message.split("invalid choice: ", 1)[1].split("'")[1]
             for action in self._actions:
                 if action.choices is not None and message.startswith(_head(action)):
-                    hint = nearest(word, [str(choice) for choice in action.choices])
+                    hint = nearest(word, [str(choice) for choice in action.choices], CLOSE)
         raise UsageError(message, hint=hint or f"run `{self.prog} --help`")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
@@ -179,12 +192,35 @@ def _head(action: argparse.Action) -> str:
     return f"argument {name}:"
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+CLOSE = 0.7
+"""How like a choice a word must be to be taken for it, where the message lists all choices."""
+_MEANT = {
+    "--dry-run": "--diff",
+    "--format": "--output-format",
+    "--gpus": "--gpu",
+    "--target": "--to",
+    "--version": "torchpin --version",
+}
+"""Options that others have, and what they are called here."""
+
+
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return ``did you mean …?`` for the nearest of ``known``, or ``""``."""
     from difflib import get_close_matches
 
-    found = get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    found = get_close_matches(word.lower(), list(known), n=1, cutoff=cutoff)
     return f"did you mean `{found[0]}`?" if found else ""
+
+
+def as_gpu(word: str) -> str:
+    """Return ``did you mean --gpu …?`` for the name of a GPU, else ``""``."""
+    from torchpin.fleet.gpus import find_gpu
+
+    try:
+        find_gpu(word)
+    except ConfigError:
+        return ""
+    return f"did you mean `--gpu {word}`?"
 
 
 def add_catalog(parser: Parser) -> None:
@@ -235,9 +271,27 @@ def add_fleet(parser: Parser) -> None:
         metavar="VERSION",
         help="3.11, 3.14t, '>=3.10,<3.13'; may be repeated",
     )
-    group.add_argument("--platform", choices=PLATFORMS, metavar="NAME", help=" ".join(PLATFORMS))
+    add_platform(group, " ".join(PLATFORMS))
     group.add_argument("--glibc", metavar="VERSION", help="its glibc: 2.31")
     group.add_argument("--client", choices=("pip", "uv"), help="what installs the files")
+
+
+def add_platform(
+    group: argparse._ActionsContainer, text: str, choices: tuple[str, ...] = PLATFORMS
+) -> None:
+    """Add ``--platform``, which takes every spelling that a profile takes."""
+    group.add_argument("--platform", type=_platform, choices=choices, metavar="NAME", help=text)
+
+
+def _platform(text: str) -> str:
+    if text in PLATFORMS:
+        return text
+    from torchpin.fleet.values import parse_platform
+
+    try:
+        return parse_platform(text)
+    except ConfigError as error:
+        raise UsageError(f"--platform: {error.message}", hint=error.hint) from error
 
 
 def add_rules(parser: Parser) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torchpin.catalog.model import PLATFORMS
 from torchpin.cli.arguments import Arguments
 from torchpin.cli.main import CLEAN, FINDINGS
-from torchpin.cli.parser import Parser, add_catalog
+from torchpin.cli.parser import Parser, add_catalog, add_platform
 from torchpin.cli.terminal import note, out, style, tell
 from torchpin.errors import UsageError
 from torchpin.fleet.model import Gpu, NodeGroup, Python
@@ -45,12 +45,7 @@ def parser() -> Parser:
     )
     made.add_argument("--python", metavar="VERSION", help="the Python to build for: 3.12")
     made.add_argument("--driver", metavar="VERSION", help="the driver: 550.54.15")
-    made.add_argument(
-        "--platform",
-        choices=LINUX,
-        metavar="NAME",
-        help=f"{LINUX[0]} or {LINUX[1]} (default: what the GPU sits in)",
-    )
+    add_platform(made, f"{LINUX[0]} or {LINUX[1]} (default: what the GPU sits in)", LINUX)
     made.add_argument(
         "--format",
         choices=("text", "script", "dockerfile"),
@@ -218,8 +213,12 @@ def _groups(args: Arguments) -> tuple[NodeGroup, ...]:
 
 def _gpus(values: list[str]) -> tuple[Gpu, ...]:
     from torchpin.fleet.gpus import find_gpu
+    from torchpin.fleet.options import NO_GPU
 
     names = [one.strip() for value in values for one in value.split(",") if one.strip()]
+    if any(name.lower() in NO_GPU for name in names):
+        hint = "`torchpin resolve --gpu none` finds the versions for the CPU"
+        raise UsageError("recipes are for GPUs: there is none for --gpu none", hint=hint)
     gpus = tuple(dict.fromkeys(gpu for name in names for gpu in find_gpu(name)))
     if not gpus:
         raise UsageError("--gpu names no GPU")

@@ -6,7 +6,12 @@ from torchpin.cli.common import fleet_of, options_of, watched
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.parser import Parser, add_fleet, add_output, add_paths, add_policy
 from torchpin.cli.terminal import note, out, style, tell
+from torchpin.errors import UsageError
+from torchpin.patterns import regex
 from torchpin.report.style import clean
+
+_VERSION = regex(r"\d+\.\d+(?:\.\d+)?(?:\+\w+)?")
+"""A release among the paths."""
 
 
 def parser() -> Parser:
@@ -32,6 +37,10 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> int:
     """Run ``upgrade`` and return its exit code."""
+    if not any(word.partition("=")[0] == "--to" for word in argv):
+        for word in argv:
+            if word == "latest" or _VERSION.fullmatch(word):
+                raise UsageError("upgrade needs --to", hint=f"did you mean `--to {word}`?")
     args = parser().parse(argv)
     from torchpin.report.upgrade_model import SAFE
     from torchpin.upgrade import upgrade

@@ -23,7 +23,7 @@ from torchpin.fleet.tables import (
 from torchpin.patterns import regex
 
 HOW_TO_DECLARE = (
-    'declare an unknown NVIDIA card by its compute capability, e.g. gpus = ["sm_90"], an AMD '
+    'declare an unknown NVIDIA card by its compute capability, e.g. "sm_90", an AMD '
     'card by its ISA name, e.g. "gfx942", an Intel card as "xpu"'
 )
 TEGRA = frozenset({(5, 3), (6, 2), (7, 2), (8, 7), (11, 0)})
@@ -269,19 +269,21 @@ def _unknown(
             f"instance type {_quote(text)} has no GPU",
             path=path,
             line=line,
-            hint="declare a group without GPUs as gpus = []",
+            hint="declare a group without GPUs as gpus = []" if path else "write --gpu none",
         )
     if re.fullmatch(_APPLE, low):
+        how = "write --gpu none --platform macos-arm64"
+        if path:
+            how = 'declare gpus = [] and platform = "macos-arm64"'
         return ConfigError(
             f"{_quote(text)}: the GPU of an Apple machine is not declared",
             path=path,
             line=line,
-            hint='declare gpus = [] and platform = "macos-arm64"; its wheels are the same for all',
+            hint=f"{how}; its wheels are the same for all",
         )
     if low in ("cpu", "none", "no"):
-        return ConfigError(
-            f"{_quote(text)} is no GPU", path=path, line=line, hint="write gpus = [] for CPU only"
-        )
+        hint = "write gpus = [] for CPU only" if path else "--gpu none stands alone: CPU only"
+        return ConfigError(f"{_quote(text)} is no GPU", path=path, line=line, hint=hint)
     bare = re.fullmatch(r"[0-9]{2,3}", low)
     if bare and (int(low[:-1]), int(low[-1])) in architecture_table():
         return ConfigError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -68,8 +69,18 @@ def fleet_from_options(
     )
     problems = contradictions(group, lambda key: None)
     if problems:
-        raise ConfigError("\n".join(map(str, problems)))
+        raise ConfigError("\n".join(as_option(one, name) for one in problems))
     return Fleet((group,), Settings(), None)
+
+
+def as_option(problem: ConfigError, name: str) -> str:
+    """Return what a contradiction of a profile is called where options declare the fleet."""
+    message = problem.message.removeprefix(f"fleet {UNNAMED}: ") if name == UNNAMED else ""
+    hint = problem.hint.replace("gpus = []", "--gpu none")
+    hint = re.sub(r'platform = "([\w-]+)"', r"--platform \1", hint)
+    if hint.startswith("for AMD"):
+        hint = "leave --driver out: it is for NVIDIA GPUs"
+    return str(ConfigError(message or problem.message, hint=hint.replace("declare --", "write --")))
 
 
 def _versions(python: str | Sequence[str]) -> list[str]:

@@ -117,7 +117,11 @@ _MACHINES = (
     (regex(r"aarch64|arm64|armv8"), "arm64"),
     (regex(r"^(?:linux|osx|win)[-_]64$"), "x86_64"),  # conda
 )
-_SHORT = {"linux": "x86_64", "windows": "x86_64", "macos": "arm64"}
+_SHORT = {
+    **dict.fromkeys(("linux", "windows", "win", "win64"), "x86_64"),
+    **dict.fromkeys(("macos", "mac", "osx", "darwin"), "arm64"),
+}
+"""Systems without their machine: what most have."""
 
 
 def parse_platform(text: str, *, path: str | None = None, line: int | None = None) -> str:
@@ -137,7 +141,7 @@ def parse_platform(text: str, *, path: str | None = None, line: int | None = Non
             f"unknown platform {quote(text)}",
             path=path,
             line=line,
-            hint='declare platform = "linux-x86_64" and libc = "musl"',
+            hint='declare platform = "linux-x86_64" and libc = "musl" in torchpin.toml',
         )
     if machine is None and low in _SHORT:
         machine = _SHORT[low]
