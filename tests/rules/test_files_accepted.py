@@ -112,8 +112,8 @@ def test_just_runs_the_lines_that_were_written(path: Path, tmp_path: Path) -> No
         if part.marker is not None and "linux" not in part.marker:
             continue  # just leaves it out here
         recipe = part.name.removeprefix("recipe ").split(",")[0]
-        pins = (f"{one.name}{one.specifier}" for one in part.document.declarations)
-        asked.setdefault(recipe, set()).update(one for one in pins if "==" in one)
+        found = (f"{one.name}{one.specifier}" for one in part.document.declarations)
+        asked.setdefault(recipe, set()).update(one for one in found if "==" in one)
     asked = {recipe: pins for recipe, pins in asked.items() if pins}
     assert asked
     for recipe, pins in asked.items():

@@ -46,15 +46,18 @@ def outside(args: Mapping[str, Word]) -> dict[str, Word]:
     }
 
 
-def moved(part: Part, file: Document, call: Call) -> Part | None:
-    """Return a part of the called file as one of ``file``; None: no argument reaches it."""
+def moved(part: Part, file: Document, call: Call, *, reached: bool = False) -> Part | None:
+    """Return a part of the called file as one of ``file``; None: no argument reaches it.
+
+    ``reached``: the caller decides over it in another way.
+    """
     words = dict(part.words)
     places: dict[Span, Span] = {}
     for line, word in words.items():
         spans = [one.home or call.span for one in word if one.name.startswith("args ")]
         if spans:
             places[line] = Span(min(one.start for one in spans), max(one.end for one in spans))
-    if not places:
+    if not places and not reached:
         return None
 
     def place(line: Span) -> Span:

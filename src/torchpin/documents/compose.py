@@ -1,7 +1,8 @@
 """Compose files: commands of services, and the arguments that they build images with.
 
 Source of the format: https://docs.docker.com/reference/compose-file/. A build is judged where its
-``args`` change what the Dockerfile installs: at the argument, as that is what decides.
+``args`` change what the Dockerfile installs: at the argument, as that is what decides; and where its
+service reserves a GPU and the Dockerfile takes builds for CPUs.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from torchpin.patterns import regex
 
 KIND = "compose"
 _VARIABLE = regex(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\})|\$\$")
-_OPEN = regex(r"[\w.-]+(?:/[\w.-]+)*/?")
+_GPU = regex(r"\bgpus?\b|\bnvidia\b")
 
 
 class Build(NamedTuple):
@@ -175,18 +176,31 @@ def interpolated(word: Word) -> Word:
 
 
 def builds(file: Document) -> Iterator[Build]:
-    """Yield the builds of a compose file that give arguments."""
+    """Yield the builds of a compose file that give arguments, or whose services reserve a GPU."""
     root, file = _root(file)
     for name, service in pairs(entry(root, "services")):
         build = entry(service, "build")
         args = _listed(file.text, entry(build, "args")) if build is not None else {}
-        if build is None or not args:
+        gpu = reserved(service)
+        if build is None or not (args or gpu):
             continue
-        folder = text_in(entry(build, "context")) or "."
+        short = text_in(build) if build.kind == "scalar" else ""
+        folder = text_in(entry(build, "context")) or short or "."
         dockerfile = text_in(entry(build, "dockerfile")) or "Dockerfile"
         if "$" in folder or "$" in dockerfile or "://" in folder:
             continue
-        yield Build(name, folder, dockerfile, args, build.span, reserved(service))
+        yield Build(name, folder, dockerfile, args, build.span, gpu)
+
+
+def _for_cpus(part: Part) -> bool:
+    """True if a part takes builds for CPUs: from the ``cpu`` channel, or by a label."""
+    if part.torch_backend == "cpu":
+        return True
+    urls = [one.url.rstrip("/") for one in part.document.indexes]
+    labels = [one.specifier for one in part.document.declarations if one.name == "torch"]
+    return any(url.endswith("/whl/cpu") for url in urls) or any(
+        specifier.endswith("+cpu") for specifier in labels
+    )
 
 
 def with_builds(file: Document, read: Callable[[str], bytes]) -> Document:
@@ -195,7 +209,9 @@ def with_builds(file: Document, read: Callable[[str], bytes]) -> Document:
     Args:
         read: gives the bytes of a file; one that cannot be read is passed over.
     """
-    if file.problems or "args" not in file.text or "build" not in file.text:
+    if file.problems or "build" not in file.text:
+        return file
+    if "args" not in file.text and _GPU.search(file.text) is None:
         return file
     from torchpin.documents.dockerfile import build as build_image
 
@@ -211,7 +227,8 @@ def with_builds(file: Document, read: Callable[[str], bytes]) -> Document:
             continue
         call = Call(build.span, f"service {build.service}", build.dockerfile, build.folder)
         for part in build_image(image, outside(build.args)):
-            here = moved(part, file, call)
+            idle = build.gpu is not None and _for_cpus(part)
+            here = moved(part, file, call, reached=idle)
             if here is not None:
                 found.append(here._replace(gpu=build.gpu))
     return file._replace(parts=bounded(found))

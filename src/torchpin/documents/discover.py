@@ -337,6 +337,8 @@ def _matters(kind: str, content: bytes | TorchpinError) -> bool:
                 return True
         if b".txt" in lower and (b"-r " in content or b"--requirement" in content):
             return True
+    if kind == "compose" and b"build" in content and (b"gpu" in content or b"nvidia" in content):
+        return True  # what its Dockerfiles install may leave the GPU idle
     for name in _NAMES:  # noqa: SIM110 (this loop runs a thousand times; any() doubles it)
         if name in lower:
             return True
