@@ -208,6 +208,17 @@ def test_uv_run_of_a_script_installs_what_its_block_says(place: Path) -> None:
 
 
 @pytest.mark.clients
+def test_what_uv_run_brings_with_it_is_judged(place: Path, tmp_path: Path) -> None:
+    words = ("run", "--no-project", "--with", "torch==2.15.0", "python", "--version")
+    done = torchpin("uv", "--", *words, cwd=place, env={"UV_NO_CONFIG": "0"})
+    assert done.returncode == 1
+    assert "<command line>:1: torch==2.15.0 allows torch 2.15.0" in done.stderr
+    assert f"torchpin uv --force -- {' '.join(words)}" in done.stderr
+    fine = torchpin("uv", "--", *words[:2], "python", "--version", cwd=place)
+    assert fine.returncode == 0, fine.stderr
+
+
+@pytest.mark.clients
 @pytest.mark.parametrize(
     ("client", "words"),
     [
@@ -302,7 +313,7 @@ def test_a_refusal_says_where_it_comes_from_and_no_secret(
         ("pip", ["download", "torch==2.15.0"]),
         ("pip", ["--isolated", "freeze", "--all"]),
         ("pip", []),
-        ("uv", ["run", "--with", "torch==2.15.0", "python", "-c", "print('a b')"]),
+        ("uv", ["run", "--with", "torch", "python", "-c", "print('a b')"]),
         ("uv", ["pip", "compile", "a.in", "--", "b.in"]),
         ("uv", ["sync"]),
         ("uv", ["add", "requests"]),

@@ -40,6 +40,8 @@ def synced(args: Arguments, call: Call, program: str) -> bool:
     from torchpin.cli.wrapper import group_fleet
     from torchpin.report.style import clean, redact
 
+    if call.action == ("run",) and not _alone_runs(args, call):
+        return False
     parsed = _parsed(call)
     given = {option.name for option in parsed.options}
     if call.action == ("run",) and any(
@@ -74,6 +76,36 @@ def synced(args: Arguments, call: Call, program: str) -> bool:
     lines.append(f"to run it all the same: torchpin uv --force -- {shlex.join(call.words)}")
     sys.stderr.write(redact("\n".join(lines)) + "\n")
     return False
+
+
+def _alone_runs(args: Arguments, call: Call) -> bool:
+    """Tell whether what ``uv run --with`` asks for can run on the group; say why not.
+
+    uv takes no constraints there: what it chooses of a range is not held.
+    """
+    from torchpin.cli.common import fleet_of
+    from torchpin.cli.wrapper import group_fleet, refusal
+    from torchpin.documents.base import Document
+    from torchpin.documents.loader import load
+    from torchpin.plugin.command import asked_of, install_of_call, steer
+
+    if not any(word.startswith(("--with", "-w")) for word in call.words):
+        return True
+    args.paths = []
+    if fleet_of(args, options_of(args)) is None:
+        return True
+    from torchpin.catalog.store import load_catalog
+
+    fleet, catalog = group_fleet(args), load_catalog()
+    cache: dict[str, Document] = {}
+    private = dict(fleet.settings.indexes)
+    read = install_of_call(call, os.environ, lambda path: load(path, cache), private)
+    if read is None:
+        return True
+    steering = steer(asked_of(read, fleet.targets(), fleet, catalog), catalog, {})
+    if steering.refused:
+        sys.stderr.write(refusal(args, call, fleet, steering))
+    return not steering.refused
 
 
 def _parsed(call: Call) -> Parsed:

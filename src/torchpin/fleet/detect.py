@@ -267,6 +267,7 @@ def run(*command: str, any_code: bool = False) -> str | None:
     finally:
         if not ended:
             _kill(child)
+            reader.join(5)
         if not reader.is_alive():
             child.stdout.close()
     if not ended or (child.returncode and not any_code):

@@ -128,7 +128,7 @@ def test_a_big_cluster_is_bounded_work() -> None:
 
 def test_like_lines_are_read_once() -> None:
     text = "name, driver_version, compute_cap\n" + "Tesla T4, 550.54.15, 7.5\n" * 300_000
-    with effort_below(8):
+    with effort_below(20):
         group = group_of(("q.csv", text))
     assert arches(group) == ["sm_75"]
 
