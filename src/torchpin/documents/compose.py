@@ -1,8 +1,8 @@
 """Compose files: commands of services, and the arguments that they build images with.
 
 Source of the format: https://docs.docker.com/reference/compose-file/. A build is judged where its
-``args`` change what the Dockerfile installs: at the argument, as that is what decides; and where its
-service reserves a GPU and the Dockerfile takes builds for CPUs.
+``args`` change what the Dockerfile installs: at the argument, as that is what decides; and where
+its service reserves a GPU and the Dockerfile takes builds for CPUs.
 """
 
 from __future__ import annotations
