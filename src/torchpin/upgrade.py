@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchpin.catalog.model import FAMILY, FOLLOWERS, PLATFORMS, Build
-from torchpin.documents.pins import exact_version
+from torchpin.documents.pins import exact_version, same_version
 from torchpin.engine import Options, Reader, Stages, look, old_catalog, stdin_overlay
 from torchpin.errors import UsageError
 from torchpin.evidence import INFERRED, PROOF
@@ -227,7 +227,11 @@ class Advice:
             new = [
                 full
                 for full, version in wanted.items()
-                if not (pin is not None and pin[0] == version and pin[1] in (None, "", label(full)))
+                if not (
+                    pin is not None
+                    and same_version(pin[0], version)
+                    and pin[1] in (None, "", label(full))
+                )
                 and (pin is not None or not accepts.contains(version, prereleases=True))
             ]
             if new:

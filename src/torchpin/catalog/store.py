@@ -168,7 +168,7 @@ class Catalog:
     def has_sdist(self, package: str, version: str) -> bool:
         """Return whether PyPI has a source archive of a version: then no wheel is no miss."""
         found = self._package(package)
-        return found is not None and version in found.sdists
+        return found is not None and (found.name_of(version) or version) in found.sdists
 
     def partners(self, torch_version: str, package: str) -> tuple[str, ...]:
         """Return the versions of a package that work with this torch, best first.

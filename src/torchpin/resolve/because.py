@@ -152,11 +152,11 @@ def _companions(space: Space, found: Found, aim: Aim) -> list[Line]:
     chosen = dict(found.solution.companions)
     lines: list[Line] = []
     for want in aim.wants:
-        pinned = exact_version(want.specifier) if want.soft else None
+        published = space.catalog.versions(want.package)
+        pinned = exact_version(want.specifier, published) if want.soft else None
         version = chosen.get(want.package)
         if pinned is None or version is None or pinned == version:
             continue
-        published = space.catalog.versions(want.package)
         if pinned not in published:
             newest = published[-1] if published else "none"
             text = f"{want.package} {pinned} {absence(want.package)}; the newest is {newest}"

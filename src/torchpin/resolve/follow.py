@@ -121,7 +121,7 @@ class _Follower:
         """The version that a soft want names, be it published or not."""
         for want in self.wants:
             if want.soft and want.specifier:
-                exact = exact_version(want.specifier)
+                exact = exact_version(want.specifier, self.space.catalog.versions(self.package))
                 if exact is not None:
                     return exact
         anchor = soft_anchor(self.wants, self.package, self.space.versions(self.package))
@@ -144,7 +144,8 @@ class _Follower:
         """The version that an installer takes beside this torch, as METADATA bind it."""
         from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-        pinned = [exact_version(want.specifier) for want in self.wants]
+        published = self.space.catalog.versions(self.package)
+        pinned = [exact_version(want.specifier, published) for want in self.wants]
         if any(pinned):
             return next(version for version in pinned if version)
         if self._required():

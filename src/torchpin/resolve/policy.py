@@ -43,15 +43,22 @@ def allowed(wants: Iterable[Want], package: str, versions: Sequence[str]) -> tup
     return tuple(v for v in versions if all(s.contains(v, prereleases=True) for s in hard))
 
 
-def exact_version(specifier: str) -> str | None:
-    """Return the version that ``==X`` (no wildcard) or ``===X`` names, else None."""
+def exact_version(specifier: str, versions: Sequence[str] = ()) -> str | None:
+    """Return the version that ``==X`` (no wildcard) or ``===X`` names, else None.
+
+    Where it is one of ``versions``, it is written as there: ``==2.14`` names ``2.14.0``.
+    """
     match = re.fullmatch(r"\s*===?\s*([^\s,*]+)\s*", specifier)
     if match is None:
         return None
     try:
-        return Version(match[1]).public
+        public = Version(match[1]).public
     except ValueError:  # or more digits than Python reads
         return None
+    if public in versions:
+        return public
+    wanted = Version(public)
+    return next((version for version in versions if Version(version) == wanted), public)
 
 
 class Anchor(NamedTuple):
@@ -67,7 +74,7 @@ def soft_anchor(wants: Iterable[Want], package: str, versions: Sequence[str]) ->
     for want in wants:
         if want.package != package or not want.soft or not want.specifier:
             continue
-        exact = exact_version(want.specifier)
+        exact = exact_version(want.specifier, versions)
         if exact is None:
             specifier = specifier_of(want)
             exact = next((v for v in versions if specifier.contains(v, prereleases=True)), None)

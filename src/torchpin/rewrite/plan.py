@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import FOLLOWERS
-from torchpin.documents.pins import exact_version
+from torchpin.documents.pins import exact_version, same_version
 from torchpin.evidence import INFERRED
 from torchpin.resolve.model import Outcome, Plan
 from torchpin.rewrite.draft import Draft, RefusedError
@@ -260,7 +260,7 @@ def keeps_purpose(way: Way, plan: Plan) -> bool:
     pins = [exact_version(placed.declaration.specifier) for placed in family_declarations(way)]
     torch = dict(plan.versions)["torch"]
     return all(target.group.gpus for target in plan.targets) and any(
-        pin is not None and pin[0] == torch for pin in pins
+        pin is not None and same_version(pin[0], torch) for pin in pins
     )
 
 
@@ -271,7 +271,7 @@ def keeps_pins(pins: list[Placed], plan: Plan) -> bool:
         version = version_for(plan, target, "torch")
         for one in mine or ([] if plan.parts else pins):
             pin = exact_version(one.declaration.specifier)
-            if pin is None or pin[0] != version:
+            if pin is None or version is None or not same_version(pin[0], version):
                 return False
     return True
 

@@ -10,7 +10,7 @@ import re
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.documents.base import Document, Edit, Span
-from torchpin.documents.pins import exact_version
+from torchpin.documents.pins import exact_version, same_version
 from torchpin.documents.project import ProjectIndex
 from torchpin.documents.pyproject import read_pyproject
 from torchpin.documents.requirement import canonical
@@ -85,7 +85,7 @@ def move_pins(toml: TomlText, document: Document, plan: Plan) -> None:
         if len(versions) > 1:
             raise ShapeError(f"{one.name} would need an entry for each platform")
         version = versions.pop() if versions else pin[0]
-        if pin[0] == version:
+        if same_version(pin[0], version):
             continue
         text = document.text[one.specifier_span.start : one.specifier_span.end]
         if pin[0] not in text or one.from_variable or one.scope == "build":

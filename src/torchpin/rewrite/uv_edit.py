@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from torchpin.documents.base import Declaration, Document, Edit, Span
-from torchpin.documents.pins import exact_version
+from torchpin.documents.pins import exact_version, same_version
 from torchpin.documents.project import Project, ProjectIndex, Source
 from torchpin.documents.requirement import canonical
 from torchpin.rewrite.requirement_indexes import CHANNEL_IN_URL
@@ -332,7 +332,7 @@ def pin_edits(
         if len(versions) > 1:
             raise ShapeError(f"{declaration.name} would need a line for each platform")
         (version,) = versions
-        if declaration.scope in ("build",) or (pin[0] == version and not pin[1]):
+        if declaration.scope in ("build",) or (same_version(pin[0], version) and not pin[1]):
             continue
         if declaration.from_variable or declaration.url is not None:
             raise ShapeError(f"the pin of {declaration.name} cannot be edited as text")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchpin.catalog.model import Build
-from torchpin.documents.pins import exact_version
+from torchpin.documents.pins import exact_version, same_version
 from torchpin.evidence import MEASURED, PROOF, PUBLISHED
 from torchpin.judge.model import FAILS
 from torchpin.patterns import regex
@@ -204,7 +204,9 @@ class PinnedInternals(Rule):
             triton = judged_set.of("triton")
             version = exact_public(triton)
             accepted = context.catalog.partners(build.version, "triton")
-            if triton is None or version is None or not accepted or version in accepted:
+            if triton is None or version is None or not accepted:
+                continue
+            if any(same_version(version, one) for one in accepted):
                 continue
             if triton.selection.status == "none":
                 continue  # TP1 says it

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchpin.catalog.labels import cuda_of
 from torchpin.catalog.model import WATCHED
 from torchpin.documents.base import IMAGE, Edit, line_starts, position
+from torchpin.documents.pins import same_version
 from torchpin.evidence import INFERRED, PUBLISHED
 from torchpin.rules.context import Context, Judged, JudgedSet, Way
 from torchpin.rules.model import (
@@ -150,7 +151,7 @@ class EarlierTorchReplaced(Rule):
             build = torch.selection.build
             if before.placed is None or before.version is None or build is None:
                 continue
-            if before.version == build.version:
+            if same_version(before.version, build.version):
                 continue
             earlier = before.placed
             line = position(line_starts(earlier.document.text), earlier.declaration.span.start).line

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from torchpin.documents.base import IMAGE, Document, Span, line_starts, position
 from torchpin.documents.header import header_of
 from torchpin.documents.kinds import CHECKS
-from torchpin.documents.pins import exact_version
+from torchpin.documents.pins import exact_version, same_version
 from torchpin.evidence import PUBLISHED
 from torchpin.named import NamedTuple
 from torchpin.patterns import regex
@@ -240,7 +240,9 @@ def same(one: str, other: str) -> bool:
         if first.endswith(".*") and f"{second.partition('+')[0]}.".startswith(first[:-1]):
             return True
     (public, _, label), (other_public, _, other_label) = one.partition("+"), other.partition("+")
-    return public == other_public and (not label or not other_label or label == other_label)
+    return same_version(public, other_public) and (
+        not label or not other_label or label == other_label
+    )
 
 
 def purpose_of(path: str, part: str = "", *, ci: bool = False) -> frozenset[str]:

@@ -13,7 +13,7 @@ from torchpin.catalog.images import ImageFacts, image_facts
 from torchpin.catalog.model import FAMILY
 from torchpin.documents.base import Document
 from torchpin.documents.parts import Part
-from torchpin.documents.pins import exact_version
+from torchpin.documents.pins import exact_version, same_version
 from torchpin.named import NamedTuple
 from torchpin.select.asks import name_of
 from torchpin.select.installs import install_of
@@ -109,7 +109,7 @@ def without_installed(chosen: SelectedSet, before: Mapping[str, Installed]) -> S
         have = before.get(selection.package)
         if have is None or selection.placed is not None or selection.build is None:
             return False
-        if have.version == selection.build.version:
+        if have.version is not None and same_version(have.version, selection.build.version):
             return True
         by = builds.get(selection.implied_by or "")
         if by is None or have.version is None:

@@ -13,6 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from torchpin.catalog.model import Build
+from torchpin.documents.pins import same_version
 from torchpin.named import NamedTuple
 from torchpin.select import pip, uv
 from torchpin.select.asks import Ask, pin_of
@@ -243,7 +244,9 @@ class Tables:
 
     def _usable(self, build: Build, ask: Ask) -> bool:
         if build.yanked and not (
-            ask.pin is not None and ask.pin[0] == build.version and ask.pin[1] in ("", build.label)
+            ask.pin is not None
+            and same_version(ask.pin[0], build.version)
+            and ask.pin[1] in ("", build.label)
         ):
             return False
         tags = (*build.pythons, *build.pythons_inferred)
