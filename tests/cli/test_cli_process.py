@@ -119,7 +119,7 @@ def test_help_of_a_command(run: Run, command: str) -> None:
         (("explain", "TP999"), "run `torchpin explain` for the list"),
         (("explain", "no-kernel-imag"), "did you mean `no-kernel-image`"),
         (("inspect", ""), "The name is empty"),
-        (("fleet",), "torchpin fleet show"),
+        (("fleet",), "it is one of show, import, detect"),
         (("fleet", "shwo"), "did you mean `show`?"),
         (("fleet", "show"), "no fleet is declared here"),
         (("fleet", "show"), "torchpin init"),
