@@ -2,7 +2,7 @@
 
 Source of the format: https://docs.docker.com/reference/compose-file/. A build is judged where its
 ``args`` change what the Dockerfile installs: at the argument, as that is what decides; and where
-its service reserves a GPU and the Dockerfile takes builds for CPUs.
+its service reserves a GPU, and the Dockerfile takes builds for CPUs and serves others, too.
 """
 
 from __future__ import annotations
@@ -176,13 +176,13 @@ def interpolated(word: Word) -> Word:
 
 
 def builds(file: Document) -> Iterator[Build]:
-    """Yield the builds of a compose file that give arguments, or whose services reserve a GPU."""
+    """Yield the builds of a compose file."""
     root, file = _root(file)
     for name, service in pairs(entry(root, "services")):
         build = entry(service, "build")
         args = _listed(file.text, entry(build, "args")) if build is not None else {}
         gpu = reserved(service)
-        if build is None or not (args or gpu):
+        if build is None:
             continue
         short = text_in(build) if build.kind == "scalar" else ""
         folder = text_in(entry(build, "context")) or short or "."
@@ -190,6 +190,10 @@ def builds(file: Document) -> Iterator[Build]:
         if "$" in folder or "$" in dockerfile or "://" in folder:
             continue
         yield Build(name, folder, dockerfile, args, build.span, gpu)
+
+
+def _place(build: Build) -> str:
+    return os.path.normpath(os.path.join(build.folder, build.dockerfile))
 
 
 def _for_cpus(part: Part) -> bool:
@@ -216,7 +220,11 @@ def with_builds(file: Document, read: Callable[[str], bytes]) -> Document:
     from torchpin.documents.dockerfile import build as build_image
 
     found: list[Part] = list(file.parts)
-    for build in builds(file):
+    every = list(builds(file))
+    others = {_place(one) for one in every if one.gpu is None}
+    for build in every:
+        if not build.args and _place(build) not in others:
+            continue  # the Dockerfile is for this service alone, and is judged itself
         folder = os.path.join(os.path.dirname(file.path), build.folder)
         try:
             data = read(os.path.normpath(os.path.join(folder, build.dockerfile)))

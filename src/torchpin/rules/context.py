@@ -52,6 +52,13 @@ class JudgedSet(NamedTuple):
 
     chosen: SelectedSet
     judged: tuple[Judged, ...]
+    earlier: Judged | None = None
+    """The torch of an earlier command that stays, where this one installs none."""
+
+    @property
+    def torch(self) -> Judged | None:
+        """The torch that is there afterwards, if it is known."""
+        return self.of("torch") or self.earlier
 
     @property
     def target(self) -> Target:
@@ -150,10 +157,12 @@ class Way(NamedTuple):
 
         A service that reserves a GPU is not.
         """
-        import re
+        return (self.part is None or self.part.gpu is None) and self.takes_cpu
 
-        if self.part is not None and self.part.gpu is not None:
-            return False
+    @property
+    def takes_cpu(self) -> bool:
+        """True if name and only channel say ``cpu``, meant so or not."""
+        import re
 
         channels = {index.kind.channel for index in self.install.indexes if index.kind.channel}
         name = f"{base_name(self.install.root.path)} {self.install.name or ''}".lower()
@@ -228,7 +237,7 @@ class Context:
         if served and (way.optional or way.implied_only or self.served_by(way)):
             return INFO
         if hardware and way.cpu_only and target.group.gpus:
-            other_kind = any(not other.cpu_only for other in rivals)
+            other_kind = any(not other.takes_cpu for other in rivals)
             return INFO if served or other_kind else default
         return default
 
