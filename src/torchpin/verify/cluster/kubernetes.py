@@ -25,7 +25,10 @@ _HOSTNAME = "kubernetes.io/hostname"
 _NAME_LABEL, _INSTANCE = "app.kubernetes.io/name", "app.kubernetes.io/instance"
 _FOLDER, _BUNDLE = "/opt/torchpin", "torchpin.zip"
 _DNS = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
-_IMAGE = r"(?:(?:[\w.-]+|\[[0-9a-fA-F:]+\])(?::[0-9]+)?/)?[\w./-]+(?::[\w.-]+)?(?:@[\w+.-]+:[0-9a-fA-F]+)?"
+_IMAGE = (
+    r"(?:(?:[\w.-]+|\[[0-9a-fA-F:]+\])(?::[0-9]+)?/)?"
+    r"[\w./-]+(?::[\w.-]+)?(?:@[\w+.-]+:[0-9a-fA-F]+)?"
+)
 _KEY = (
     r"(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 )
