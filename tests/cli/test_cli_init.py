@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.cli.pseudo_terminal import on_screen
 
-from torchpin.cli.init_ask import project_python
+from torchpin.cli.init_ask import Answers, asked, project_python
 from torchpin.cli.init_hook import has_hook, with_hook
 from torchpin.cli.main import guarded
 from torchpin.fleet.importers.model import Found, Machine, SeenGpu, Told
@@ -101,13 +101,22 @@ def test_pre_commit_adds_the_hook_and_leaves_the_profile(
     assert guarded(["init", str(tmp_path), "--pre-commit", "--yes"]) == 0
     assert "stays as it is" in capsys.readouterr().out
     written = hooks.read_text()
-    assert "entry: torchpin check" in written
+    assert written == (
+        "repos:\n"
+        "  - repo: local\n"
+        "    hooks:\n"
+        "      - id: torchpin-check\n"
+        "        name: torchpin check\n"
+        "        entry: torchpin check --skip-unknown\n"
+        "        language: system\n"
+        "        types: [text]\n"
+    )
     hooks.write_text(CONFIG)
     assert guarded(["init", str(tmp_path), "--pre-commit", "--yes"]) == 0
     lines = hooks.read_text().splitlines()
     start = lines.index("- repo: local")
     assert lines[start - 1] == "        ]  # all"
-    assert lines[:start] + lines[start + 8 :] == CONFIG.splitlines()
+    assert lines[:start] + lines[start + 7 :] == CONFIG.splitlines()
     before = hooks.read_bytes()
     assert guarded(["init", str(tmp_path), "--pre-commit", "--yes"]) == 0
     assert "has the hook already" in capsys.readouterr().out
@@ -178,6 +187,61 @@ def test_enter_takes_what_the_project_tells_and_a_dash_leaves_out(tmp_path: Path
     (group,) = load_profile(str(tmp_path / "torchpin.toml")).groups
     assert group.driver is None
     assert "# platform = " in text
+
+
+@pytest.mark.parametrize("typed", [(), ("V100",)])
+def test_the_end_of_the_answers_writes_nothing(
+    tmp_path: Path,
+    typed: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    answers = iter(typed)
+
+    def typing(question: str) -> str:
+        for answer in answers:
+            return answer
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", typing)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    assert guarded(["init", str(tmp_path)]) == 2
+    assert "the answers ended: nothing is written" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_needed_answer_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = iter(["", "V100", "-", "-", "-"])
+    monkeypatch.setattr("builtins.input", lambda question: next(answers))
+    found = asked(Answers(), Answers())
+    assert found.gpus is not None and found.gpus.text == "V100"
+
+
+def test_the_hook_names_the_file_as_people_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert guarded(["init", "--gpu", "V100", "--pre-commit"]) == 0
+    assert "Wrote .pre-commit-config.yaml. Run: pre-commit install\n" in capsys.readouterr().out
+
+
+def test_a_hook_is_given_all_files_and_reads_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "torchpin.toml").write_text('[fleet.a]\ngpus = ["V100"]\npython = "3.11"\n')
+    (tmp_path / "notes.txt").write_text("torch==2.15.0\n")
+    assert guarded(["check", "--skip-unknown", "notes.txt"]) == 0
+    assert capsys.readouterr().out == ""
+    assert guarded(["check", "notes.txt"]) == 1
+    capsys.readouterr()
+    (tmp_path / "requirements.txt").write_text("torch==2.15.0\n")
+    for names in (["notes.txt", "requirements.txt"], ["torchpin.toml"]):
+        assert guarded(["check", "--skip-unknown", *names]) == 1
+        told = capsys.readouterr().out
+        assert "requirements.txt:1" in told and "notes.txt" not in told
 
 
 @terminal

@@ -33,6 +33,7 @@ def plain_check(argv: list[str]) -> Arguments | None:
     return Arguments(
         paths=list(argv),
         stdin_filename=None,
+        skip_unknown=False,
         no_cache=False,
         jobs=0,
         catalog=None,

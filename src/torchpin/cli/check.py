@@ -6,6 +6,7 @@ import os
 
 from torchpin.cli.arguments import Arguments, plain_check
 from torchpin.cli.common import exit_code, fleet_of, options_of, view_of, watched
+from torchpin.cli.main import CLEAN
 from torchpin.cli.terminal import note, out, style, tell
 from torchpin.errors import UsageError
 from torchpin.report.model import CheckView
@@ -34,6 +35,11 @@ def parser() -> Parser:
 
     made = Parser("check", "Say what will not install or will not run on the fleet, and why.")
     add_paths(made, what="check")
+    made.add_argument(
+        "--skip-unknown",
+        action="store_true",
+        help="leave out PATHs that are no kind of file torchpin knows",
+    )
     made.add_argument(
         "--diff", action="store_true", help="what fix would change, instead; writes nothing"
     )
@@ -75,6 +81,13 @@ def main(argv: list[str]) -> int:
         raise UsageError("--statistics is text; it has no other --output-format")
     if args.diff and (args.baseline or args.changed_since or args.evidence):
         raise UsageError("--diff takes no --baseline, --changed-since, --evidence: it shows all")
+    if args.skip_unknown:
+        from torchpin.cli.common import known_paths
+
+        paths = known_paths(args.paths)
+        if args.paths and not paths:
+            return CLEAN
+        args.paths = paths
     if args.ignored:
         from torchpin.cli.ignored import run as list_ignored
 

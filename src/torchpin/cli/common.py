@@ -64,6 +64,20 @@ def options_of(args: Arguments) -> Options:
     )
 
 
+def known_paths(paths: list[str]) -> list[str]:
+    """Return those of ``paths`` that a check of a folder would read, or that may be folders."""
+    from torchpin.documents.kinds import FILES_PATTERN
+
+    return [
+        path
+        for path in paths
+        if path == "-"
+        or not os.path.isfile(path)
+        or os.path.basename(path) == "torchpin.toml"
+        or FILES_PATTERN.search(path.replace(os.sep, "/"))
+    ]
+
+
 def watched(options: Options, args: Arguments, work: Callable[[Options], _T]) -> _T:
     """Return what ``work`` makes of ``options``; a terminal shows how far it is if it is long."""
     if getattr(args, "quiet", False) or not sys.stderr.isatty():

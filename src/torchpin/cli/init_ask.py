@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchpin.cli.terminal import folded, out
-from torchpin.errors import ConfigError
+from torchpin.errors import ConfigError, UsageError
 from torchpin.named import NamedTuple
 from torchpin.report.style import clean
 
@@ -99,12 +99,18 @@ def asked(given: Answers, found: Answers) -> Answers:
     """Return the answers of the person at the terminal to what the command line leaves open.
 
     An empty answer takes what stands in brackets, ``-`` leaves a value out; what no profile takes
-    is asked again. The end of the input takes all that was found.
+    is asked again.
+
+    Raises:
+        UsageError: the input ends before the last answer.
     """
     _complete_names()
     out("What must PyTorch run on? Enter takes what is in [brackets], - leaves it out.\n")
     gpus = given.gpus or _ask(
-        "GPUs, with commas between (V100, RTX 4090, sm_70; none: CPU only)", found.gpus, _gpus
+        "GPUs, with commas between (V100, RTX 4090, sm_70; none: CPU only)",
+        found.gpus,
+        _gpus,
+        needed=True,
     )
     cpu = gpus is None or gpus.text.lower() in NONE
     driver = given.driver
@@ -122,15 +128,26 @@ def _is_cpu(found: Answers) -> bool:
     return found.gpus is None or found.gpus.text.lower() in NONE
 
 
-def _ask(question: str, default: Value | None, check: Callable[[str], object]) -> Value | None:
+def _ask(
+    question: str,
+    default: Value | None,
+    check: Callable[[str], object],
+    *,
+    needed: bool = False,
+) -> Value | None:
     while True:
         shown = f" [{clean(default.text)}]" if default is not None else ""
         try:
             answer = input(f"{question}{shown}: ").strip()
         except EOFError:
             sys.stdout.write("\n")
-            return default
+            raise UsageError(
+                "the answers ended: nothing is written",
+                hint="Enter takes what is in [brackets]; `torchpin init --yes` asks nothing",
+            ) from None
         if not answer:
+            if needed and default is None:
+                continue
             return default
         if answer == "-":
             return None

@@ -17,18 +17,18 @@ HOOK = "torchpin-check"
 
 
 def hook_lines() -> list[str]:
-    """Return the hook for a project whose environment has torchpin, as an item of ``repos``."""
-    from torchpin.documents.kinds import FILES_PATTERN
+    """Return the hook for a project whose environment has torchpin, as an item of ``repos``.
 
+    pre-commit passes the changed files; which of them count is torchpin's to know, not the file's.
+    """
     return [
         "- repo: local",
         "  hooks:",
         f"    - id: {HOOK}",
         "      name: torchpin check",
-        "      entry: torchpin check",
+        "      entry: torchpin check --skip-unknown",
         "      language: system",
         "      types: [text]",
-        f"      files: '{FILES_PATTERN.pattern}'",
     ]
 
 
@@ -47,7 +47,7 @@ def pre_commit(folder: str) -> None:
     """
     from torchpin.cli.init import write_new
 
-    path = os.path.join(folder, HOOKS)
+    path = os.path.normpath(os.path.join(folder, HOOKS))
     shown = clean(path)
     if not os.path.lexists(path):
         write_new(path, hook_text())

@@ -23,7 +23,7 @@ _RARE = frozenset(
         *(argparse.SUPPRESS, "help"),
         *("catalog", "client", "evidence", "exit_zero", "glibc", "isolated", "jobs", "no_baseline"),
         *("no_cache", "no_color", "per_file_ignores", "platform", "policy", "quiet", "statistics"),
-        *("stdin_filename", "ignored", "timeout"),
+        *("stdin_filename", "ignored", "skip_unknown", "timeout"),
     )
 )
 """Options that ``-h`` leaves out."""
@@ -228,8 +228,7 @@ def add_catalog(parser: Parser) -> None:
     parser.add_argument(
         "--catalog",
         metavar="DIR",
-        help="its folder, or `shipped` (default: TORCHPIN_CATALOG,\n"
-        "else what you refreshed, else the shipped one)",
+        help="folder of a catalog, or shipped (or TORCHPIN_CATALOG)",
     )
 
 
