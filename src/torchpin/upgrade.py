@@ -302,7 +302,7 @@ class Advice:
             yield Because(
                 f"torch {self.version} is not in the catalog of {self.catalog.date}",
                 INFERRED,
-                f"the newest that it knows is {self.catalog.newest('torch')}",
+                f"the newest release in the catalog is {self.catalog.newest('torch')}",
             )
         for row in rows:
             for reason in row.standing.reasons:

@@ -397,11 +397,19 @@ def test_a_release_that_the_catalog_has_not_seen(
 ) -> None:
     write(project, A100, requirements__txt="torch==2.14.1\n")
     code, value = told(capsys, "--to", "9.1")
-    assert code == 1
+    assert code == 2
     assert value["to"]["known"] is False
     assert value["verdict"]["status"] == "unknown"
     assert "catalog refresh" in value["verdict"]["text"]
     assert value["groups"][0]["last_safe"]["version"] == "2.15.0"
+    code, said, _ = run(capsys, "--to", "9.1")
+    assert (code, said) == (
+        2,
+        "torch 9.1: not known: the newest release in the catalog is 2.15.0; "
+        "`torchpin catalog refresh` reads what is published now.\n",
+    )
+    code, said, _ = run(capsys, "--to", "9.1", "--output-format", "markdown")
+    assert (code, said.count("\n")) == (2, 1)
 
 
 @pytest.mark.parametrize("word", ["2.13.7", "newest", "2", "cu126"])

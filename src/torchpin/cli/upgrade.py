@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpin.cli.common import fleet_of, options_of, watched
-from torchpin.cli.main import CLEAN, FINDINGS
+from torchpin.cli.main import CLEAN, FINDINGS, USAGE
 from torchpin.cli.parser import Parser, add_fleet, add_output, add_paths, add_policy
 from torchpin.cli.terminal import note, out, style, tell
 from torchpin.errors import UsageError
@@ -20,7 +20,8 @@ def parser() -> Parser:
         "upgrade",
         "Say what a torch release would break on each group, in the files and in the Python code, "
         "what would have to change, and how far each group can go. Nothing is written.",
-        "exit code: 0 safe · 1 something breaks, or it is not known · 2 wrong usage",
+        "exit code: 0 safe · 1 something breaks, or it is not known · 2 wrong usage, or a release\n"
+        "that the catalog does not know",
     )
     made.add_argument(
         "--to",
@@ -67,4 +68,6 @@ def main(argv: list[str]) -> int:
     for words in found.notes:
         if not args.quiet:
             note(clean(words))
+    if not found.goal.known:
+        return USAGE
     return CLEAN if found.verdict == SAFE else FINDINGS

@@ -39,11 +39,18 @@ _STATUS = {
 
 
 def render(found: Upgrade, style: Style) -> str:
-    """Return the report: the groups, what breaks, what to write, what is not known, the verdict."""
+    """Return the report: the groups, what breaks, what to write, what is not known, the verdict.
+
+    Of a release that the catalog does not know, there is the verdict alone.
+    """
     head = f"torch {found.goal.version}"
     if found.goal.asked not in (found.goal.version, head):
         head += f" ({clean(found.goal.asked)})"
     blocks: list[list[str]] = []
+    color = _COLOR[found.verdict]
+    closing = [style.paint(color, f"{head}: {clean(verdict(found))}.")]
+    if not found.goal.known:
+        return closing[0] + "\n"
     if found.rows:
         blocks.append(_groups(found, style))
     if found.facts:
@@ -68,8 +75,7 @@ def render(found: Upgrade, style: Style) -> str:
         blocks.append([f"To judge your machines, declare them: {DECLARE}"])
     if not found.asked_for:
         blocks.append(["Nothing that was read asks for torch."])
-    color = _COLOR[found.verdict]
-    blocks.append([style.paint(color, f"{head}: {clean(verdict(found))}.")])
+    blocks.append(closing)
     return "\n\n".join("\n".join(lines) for lines in blocks) + "\n"
 
 

@@ -29,6 +29,8 @@ def render(found: Upgrade) -> str:
     Texts of files cannot mark anything up, mention a person or link an issue.
     """
     lines = [f"### torch {shown(found.goal.version)}: {shown(verdict(found))}", ""]
+    if not found.goal.known:
+        return "\n".join(lines)
     if found.rows:
         lines += _table(found)
     if found.facts:

@@ -66,7 +66,7 @@ def verdict(found: Upgrade) -> str:
     if found.limited:
         after += f", with limits on {', '.join(found.limited)}"
     if not found.goal.known:
-        return f"not known: it is newer than the catalog; {REFRESH}"
+        return f"not known: {found.doubts[0].source}; {REFRESH}"
     if found.verdict == model.BLOCKED:
         return _blocked(found, after)
     if found.declared and (found.unknown or found.open_files):
