@@ -21,7 +21,7 @@ from torchpin.errors import TorchpinError, UsageError
 from torchpin.fleet.model import Fleet, NodeGroup, Settings
 from torchpin.judge.alike import SharedJudge
 from torchpin.judge.model import Verdict
-from torchpin.judging import judge_install
+from torchpin.judging import EarlierTorch, judge_install
 from torchpin.named import NamedTuple
 from torchpin.rules.context import Context, Way
 from torchpin.rules.ignores import Ignored, idle_ignores, ignored, unknown_codes
@@ -263,6 +263,7 @@ def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages,
     drivers = load_drivers()
     judge = SharedJudge(drivers)
     ways: list[Way] = []
+    earlier = EarlierTorch()
     seen: dict[str, Document] = {}
     ins = entries(documents, options.client, used, reader)
     for entry in counted(options, "looking at what would be installed", ins):
@@ -272,7 +273,15 @@ def look(options: Options, fleet: Fleet | None, reader: Reader) -> tuple[Stages,
             Way(
                 entry.install,
                 project_of(entry.install.root),
-                judge_install(entry.install, entry.targets, catalog, judge, declared, entry.before),
+                judge_install(
+                    entry.install,
+                    entry.targets,
+                    catalog,
+                    judge,
+                    declared,
+                    entry.before,
+                    earlier if entry.part is not None else None,
+                ),
                 entry.bound,
                 settings.indexes,
                 entry.indexes,

@@ -20,6 +20,8 @@ from torchpin.select.model import Install, SelectedSet, Selection
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from torchpin.documents.base import Span
+    from torchpin.select.model import Placed
     from torchpin.select.parts import Installed
 
 COMPANIONS = (
@@ -55,10 +57,21 @@ def meant_build(selection: Selection, chosen: SelectedSet, catalog: Catalog) -> 
 
 
 def judge_set(
-    chosen: SelectedSet, catalog: Catalog, judge: SharedJudge, declared: bool
+    chosen: SelectedSet,
+    catalog: Catalog,
+    judge: SharedJudge,
+    declared: bool,
+    earlier: Judged | None = None,
 ) -> JudgedSet:
-    """Stage 3. Return the selections of one install on one target with their verdicts."""
+    """Stage 3. Return the selections of one install on one target with their verdicts.
+
+    ``earlier``: the torch that is there already, and stays where none is installed.
+    """
     torch = next((one for one in chosen.selections if one.package == "torch"), None)
+    if torch is not None:
+        earlier = None
+    elif earlier is not None:
+        torch = earlier.selection
     judged: list[Judged] = []
     for selection in chosen.selections:
         verdict: Verdict | None = None
@@ -78,7 +91,7 @@ def judge_set(
                 judged.append(Judged(selection, found._replace(reasons=reasons), meant))
                 continue
         judged.append(Judged(selection, verdict, None, beside))
-    return JudgedSet(chosen, tuple(judged))
+    return JudgedSet(chosen, tuple(judged), earlier)
 
 
 def judge_install(
@@ -88,14 +101,45 @@ def judge_install(
     judge: SharedJudge,
     declared: bool,
     before: Mapping[str, Installed] | None = None,
+    earlier: EarlierTorch | None = None,
 ) -> tuple[JudgedSet, ...]:
     """Stages 2 and 3 for one install on several targets.
 
     ``before``: what is installed already; what a companion needs and is there is not installed.
+    ``earlier``: what the commands above it installed; this one is added.
     """
     sets = list(select_all(install, targets, catalog))
     if before:
         from torchpin.select.parts import without_installed
 
         sets = [without_installed(chosen, before) for chosen in sets]
-    return tuple(judge_set(chosen, catalog, judge, declared) for chosen in sets)
+    placed = before["torch"].placed if before and "torch" in before else None
+    found: list[JudgedSet] = []
+    for chosen in sets:
+        there = earlier.of(placed, chosen.target) if earlier is not None else None
+        found.append(judge_set(chosen, catalog, judge, declared, there))
+    if earlier is not None:
+        earlier.note(found)
+    return tuple(found)
+
+
+class EarlierTorch:
+    """The torch that the commands of a file install, by what asks for it and by target."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, Span, Target], Judged] = {}
+
+    def of(self, placed: Placed | None, target: Target) -> Judged | None:
+        """Return what a declaration of an earlier command installs on a target, if known."""
+        if placed is None:
+            return None
+        return self._found.get((placed.document.path, placed.declaration.span, target))
+
+    def note(self, sets: Iterable[JudgedSet]) -> None:
+        """Note the torch of the sets of one install."""
+        for one in sets:
+            torch = one.of("torch")
+            if torch is None or torch.selection.placed is None or torch.selection.build is None:
+                continue
+            document, declaration = torch.selection.placed
+            self._found[document.path, declaration.span, one.target] = torch

@@ -45,7 +45,7 @@ def _floor(question: str, word: str, need: str, have: str, build: Build, subject
     needed, held = _numbers(need), _numbers(have)
     width = min(len(needed), len(held))
     if held >= needed or (question == "macos" and held[:width] == needed[:width]):
-        text = f"{subject} needs {word} {need}, the nodes have {have}"
+        text = f"{word} {have} of the nodes is enough for {subject} ({need} or newer)"
         return Reason(question, RUNS, text, build.evidence, build.source)
     text = f"{subject} needs {word} {need} or newer, the nodes have {have}"
     return Reason(question, FAILS, text, build.evidence, build.source)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchpin.catalog.labels import kind_of_label
 from torchpin.catalog.model import Build
+from torchpin.documents.base import line_starts, position
 from torchpin.documents.pins import exact_version
 from torchpin.evidence import MEASURED, PROOF, PUBLISHED
 from torchpin.judge.companions import says_nothing
@@ -21,7 +22,7 @@ from torchpin.rules.lock_stops import (
     missing_elsewhere,
     ways_of,
 )
-from torchpin.rules.model import ERROR, WARNING, Because, Finding
+from torchpin.rules.model import DISPLAY, ERROR, WARNING, Because, Finding, Fix, Related
 from torchpin.rules.registry import Rule
 
 VERSION = "companion-version"
@@ -31,7 +32,7 @@ CUDA = "companion-cuda"
 def misfits(way: Way, context: Context) -> Iterator[tuple[JudgedSet, Judged, Judged, list[Reason]]]:
     """Yield companions that do not fit the selected torch: set, companion, torch, reasons."""
     for judged_set in way.sets:
-        torch = judged_set.of("torch")
+        torch = judged_set.torch
         if torch is None:
             continue
         for one in judged_set.judged:
@@ -94,7 +95,7 @@ class MisfitRule(Rule):
         document, span = judged_set.place(one.selection)
         proved = any(reason.status == FAILS and reason.evidence in PROOF for reason in bad)
         severity = self.severity if proved else WARNING
-        return self.finding(
+        found = self.finding(
             document,
             narrow(document, span, one.selection),
             self.message(one, torch, bad),
@@ -103,6 +104,13 @@ class MisfitRule(Rule):
             target=judged_set.target,
             because=self.grounds(context, one, torch, bad),
         )
+        if torch is not judged_set.earlier:
+            return found
+        where, at = judged_set.place(torch.selection)
+        line = position(line_starts(where.text), at.start).line
+        advice = f"install {one.selection.package} in one command with torch, from the same index"
+        related = (Related(where.path, line, "torch is installed here"),)
+        return found._replace(fix=Fix(DISPLAY, advice), related=related)
 
     def grounds(
         self, context: Context, one: Judged, torch: Judged, bad: list[Reason]
