@@ -101,3 +101,12 @@ def test_a_wrong_option_writes_no_profile(capsys: pytest.CaptureFixture[str]) ->
     assert guarded(["init", "--gpu", "foo"]) == 2
     assert 'torchpin: --gpu: unknown GPU "foo"' in capsys.readouterr().err
     assert not Path("torchpin.toml").exists()
+
+
+def test_a_client_that_is_not_there_may_have_to_be_installed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert guarded(["uv", "--gpu", "V100", "--python", "3.11", "--", "pip", "list"]) == 2
+    told = capsys.readouterr().err
+    assert "there is no uv on PATH\n  install uv, or activate the environment that has it" in told

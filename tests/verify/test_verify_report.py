@@ -143,3 +143,10 @@ def test_lines_are_as_the_schema_says(record: Record) -> None:
     kind = value["kind"]
     (shape,) = (one for one in schema["oneOf"] if one["properties"]["kind"]["const"] == kind)
     assert set(shape["properties"]) == set(value)
+
+
+def test_an_import_that_fails_is_said_once() -> None:
+    failed = Work("n01", None, "torch", "import", "failed", "import-failed", message="no torch")
+    report = TextReport(PLAIN)
+    text = "".join(report.add(one) for one in (HOST, failed, RECORDS[-1]))
+    assert "FAILED   import failed: no torch\n" in text

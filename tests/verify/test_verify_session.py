@@ -245,7 +245,8 @@ def test_torch_is_not_installed(run: Run) -> None:
     ran = run(None, companions={})
     assert ran.host.torch is None
     assert (ran.works[0].reason, ran.summary.status) == ("import-failed", "failed")
-    assert "is not installed" in (ran.works[0].message or "")
+    message = ran.works[0].message or ""
+    assert "is not installed" in message and "--python PATH" in message
 
 
 def test_companion_of_another_cuda(run: Run) -> None:

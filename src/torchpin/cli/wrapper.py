@@ -121,7 +121,8 @@ def find(client: str) -> str:
 
     program = shutil.which(client)
     if program is None:
-        raise UsageError(f"there is no {client} on PATH", hint="activate the environment first")
+        hint = f"install {client}, or activate the environment that has it"
+        raise UsageError(f"there is no {client} on PATH", hint=hint)
     return program
 
 

@@ -193,7 +193,10 @@ def _failed(work: Work) -> str:
     reason = (work.reason or "failed").replace("-", " ")
     code = f" (CUDA error {work.error_code})" if work.error_code is not None else ""
     told = f": {work.message}" if work.message else ""
-    text = f"{work.operation}: {reason}{code}{told}"
+    head = f"{work.operation}: {reason}"
+    if reason.startswith(f"{work.operation} "):  # import: import failed
+        head = reason
+    text = f"{head}{code}{told}"
     if work.predicted is not None and work.agrees is not None:
         text += "; as predicted" if work.agrees else f"; predicted: {work.predicted}"
     return text

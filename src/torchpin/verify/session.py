@@ -130,7 +130,9 @@ class _Session:
         """Import torch once and ask what it finds."""
         node = self._here.node
         if "torch" not in self._packages:
-            text = f"torch is not installed for {self._python.executable}"
+            text = (
+                f"torch is not installed for {self._python.executable}; --python PATH names another"
+            )
             work = Work(node, None, "torch", IMPORT, FAILED, IMPORT_FAILED, message=clean(text))
             return work, _Probe()
         probe = _Probe()
