@@ -199,3 +199,16 @@ def test_a_marker_of_poetrys_table_says_where_the_projects_is_installed() -> Non
 
 def test_a_union_in_poetrys_table_is_not_known() -> None:
     assert one(enriched("", '"2.12.0 || 2.14.0"')).status == "unknown"
+
+
+def test_requirements_are_those_that_poetry_reads_of_a_release() -> None:
+    # Poetry 2.5.1 locks 0.11.3 and refuses 0.14.1: "torchvision (0.14.1) depends on torch (1.13.1)"
+    # although its wheels for aarch64 ask for any torch.
+    body = 'torch = "^2.11"\ntorchvision = "{}"\n'
+    for platform in ("linux-x86_64", "linux-aarch64", "macos-arm64"):
+        found = chosen(body.format("*"), ">=3.10,<4.0", platform)
+        picked = one(found, "torchvision")
+        version = picked.build.version if picked.build else picked.miss and picked.miss.message
+        assert version and "0.11.3" in version
+        assert "0.14.1" not in version
+    assert "0.10.2" in str(one(chosen('torch = "^2.11"\ntorchaudio = "<2.0.1"\n'), "torchaudio"))

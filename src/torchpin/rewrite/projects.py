@@ -29,6 +29,7 @@ from torchpin.rules.context import Context, Way, base_name
 from torchpin.rules.model import DISPLAY, SAFE, UNSAFE, FileEdits, Fix
 from torchpin.rules.project_routes import triton_name
 from torchpin.select.model import SelectedSet
+from torchpin.select.whole_lock import narrowed, narrowing
 
 TIDY = ("TP411", "TP405", "TP406", "TP415", "TP409", "TP416")
 """Codes that are mended without a plan, in this order."""
@@ -341,7 +342,8 @@ class ProjectFix(ProjectPlans):
 def left_out(requires_python: str | None, plan: Plan) -> str:
     """Return what to do first where a package is not for some Python that a project admits.
 
-    Poetry and PDM lock for all Pythons of a project; torchvision since 0.28 leaves out 3.14.1.
+    Poetry and PDM lock for all Pythons of a project; torchvision since 0.28 leaves out 3.14.1,
+    torch since 2.15 Python 3.10.
     """
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -349,16 +351,24 @@ def left_out(requires_python: str | None, plan: Plan) -> str:
         admitted = SpecifierSet(requires_python or "")
     except InvalidSpecifier:
         return ""
+    bounds: dict[str, str] = {}
     for _, package, build in plan.builds:
-        for one in SpecifierSet(build.requires_python or ""):
-            exact = one.operator == "!=" and not one.version.endswith("*")
-            if exact and admitted.contains(one.version):
-                new = ",".join(filter(None, (requires_python, str(one))))
-                return (
-                    f"first leave Python {one.version} out (requires-python {new}), for which "
-                    f"{package} {build.version} is not made, then "
-                )
-    return ""
+        wanted = narrowing(admitted, build.requires_python or "")
+        if wanted:
+            bounds.setdefault(f"{package} {build.version}", wanted)
+    if not bounds:
+        return ""
+    new = narrowed(requires_python or "", ",".join(bounds.values()))
+    if new is None:
+        return ""
+    (name, wanted), *more = bounds.items()
+    if not more and wanted.startswith("!=") and "," not in wanted:
+        return (
+            f"first leave Python {wanted[2:]} out (requires-python {new}), for which "
+            f"{name} is not made, then "
+        )
+    told = " and ".join(f"{title} for Python {made}" for title, made in bounds.items())
+    return f"first write requires-python {new} ({told}), then "
 
 
 def asked_places(document: Document) -> set[tuple[str, str]]:

@@ -26,6 +26,7 @@ from torchpin.select.environments import marker_holds
 from torchpin.select.facts import Facts
 from torchpin.select.joint import Accepts, Choice
 from torchpin.select.model import Install, Placed, SelectedSet
+from torchpin.select.poetry_metadata import as_told
 from torchpin.select.poetry_search import choose
 from torchpin.select.pools import Candidate, Pool
 from torchpin.select.whole_lock import Solved, WholeLock, evaluate, named
@@ -234,6 +235,13 @@ class _PoetryLock(WholeLock):
             solved.unclear[name] = reason
         else:
             solved.misses[name] = reason
+
+    def versions(self, kept: list[Candidate]) -> list[Candidate]:
+        """Return one candidate a version and place, with the requirements that Poetry reads."""
+        wheels: dict[tuple[Version, int], list[Candidate]] = {}
+        for one in kept:
+            wheels.setdefault((one.version, one.rank), []).append(one)
+        return [as_told(one, wheels[one.version, one.rank]) for one in super().versions(kept)]
 
     def pythons(self) -> list[str]:
         """Return the Pythons of the project, or of the fork that is being solved."""

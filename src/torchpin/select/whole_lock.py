@@ -197,7 +197,7 @@ class WholeLock:
         """Make the cures of several misses one: all of them are of the same line."""
         ranges = [miss.cure.partition(" = ")[2].strip('"') for miss in misses.values() if miss.cure]
         if len(ranges) > 1:
-            joint = _narrowed(self.project.requires_python or "", ",".join(ranges))
+            joint = narrowed(self.project.requires_python or "", ",".join(ranges))
             key = _python_key(self.install.root, self.project)
             for name, miss in misses.items():
                 if miss.cure:
@@ -214,8 +214,8 @@ class WholeLock:
         )
         evidence = build.evidence if build.evidence in PROOF else INFERRED
         cure = ""
-        if (narrowed := _narrowed(own, wanted)) is not None:
-            cure = f'{_python_key(self.install.root, self.project)} = "{narrowed}"'
+        if (range_ := narrowed(own, wanted)) is not None:
+            cure = f'{_python_key(self.install.root, self.project)} = "{range_}"'
         return Miss("python", text, evidence, build.source, cure=cure)
 
     def pythons(self) -> list[str]:
@@ -291,7 +291,7 @@ class WholeLock:
         )
 
 
-def _narrowed(own: str, wanted: str) -> str | None:
+def narrowed(own: str, wanted: str) -> str | None:
     """Return a range of Pythons as narrowed by another; None if nothing is left.
 
     Clauses that the others imply are left out (``>=3.8`` beside ``>=3.10``).
@@ -300,6 +300,20 @@ def _narrowed(own: str, wanted: str) -> str | None:
         return _intersection(own, wanted)
     except ValueError:  # an arbitrary version (``===``), which nothing can be said about
         return None
+
+
+def narrowing(admitted: SpecifierSet, wanted: str) -> str:
+    """Return the clauses of a package's Requires-Python that leave out a Python of a project."""
+    minors = [f"3.{minor}.{patch}" for minor in _MINORS for patch in (0, 1, 99)]
+    return ",".join(
+        str(clause)
+        for clause in sorted(SpecifierSet(wanted), key=str, reverse=True)
+        if any(
+            admitted.contains(text, prereleases=True)
+            and not clause.contains(text, prereleases=True)
+            for text in (*minors, "4.0.0", *_around(SpecifierSet(str(clause))))
+        )
+    )
 
 
 def _intersection(own: str, wanted: str) -> str | None:
