@@ -248,7 +248,7 @@ def test_a_fleet_gives_a_row_a_group(
     assert guarded(["matrix", "--since", "2.14"]) == 0
     out = capsys.readouterr().out
     assert cells_of(out, "old") == ["-", "+cu126"]
-    assert "\n- Tesla V100" in out and "\n- A100" in out and "\nci" in out
+    assert "\n  Tesla V100" in out and "\n  A100" in out and "\nci" in out
     assert guarded(["matrix", "--gpu", "B200", "--since", "2.14"]) == 0
     assert "old" not in capsys.readouterr().out
     assert guarded(["matrix", "--platform", "windows-x86_64", "--since", "2.14"]) == 0

@@ -86,7 +86,7 @@ def _holds(path: str, text: str) -> bool:
         raise UsageError(f"cannot be read: {error.strerror or error}", path=path) from error
     if not same:
         raise UsageError(
-            "is there already, with another content",
+            "is there already, and holds something else",
             path=path,
             hint="remove it, or write elsewhere",
         )

@@ -10,5 +10,5 @@ def settle(reason: Reason) -> Reason:
     """Return the reason, with ``fails`` on inferred facts turned into ``unknown``."""
     if reason.status != FAILS or reason.evidence in PROOF:
         return reason
-    text = f"{reason.text} (inferred, not certain)"
+    text = f"{reason.text} (not certain)"
     return reason._replace(status=UNKNOWN, text=text, lacks=True)

@@ -18,7 +18,7 @@ def fleet_rows(fleet: Fleet) -> tuple[Row, ...]:
     """Return a row a group, titled by its name and its GPUs."""
     return tuple(
         Row(
-            (group.name, *dict.fromkeys(f"- {gpu.name}" for gpu in group.gpus)),
+            (group.name, *dict.fromkeys(f"  {gpu.name}" for gpu in group.gpus)),
             group,
         )
         for group in fleet.groups

@@ -210,10 +210,8 @@ class NoSuchVersion(MissRule):
         if package == "torch" or pin is None:
             return grounds
         exists = context.catalog.existence("torch", pin[0]).exists
-        partners = context.catalog.partners(pin[0], package) if exists else ()
-        if partners:
-            told = f"torch {pin[0]} goes with {package} {' or '.join(partners[:3])}"
-            grounds.append(Because(told, MEASURED, "METADATA of the wheels"))
+        if exists:
+            grounds += partner_of(context, pin[0], package)
         return grounds
 
 
@@ -495,3 +493,16 @@ RULES = (
     LabelNotOnIndex,
     DiscontinuedChannel,
 )
+
+
+def partner_of(context: Context, torch: str, package: str) -> list[Because]:
+    """Return which version of a companion goes with a version of torch, if that is known."""
+    partners = context.catalog.partners(torch, package)
+    if not partners:
+        return []
+    from packaging.version import Version
+
+    *others, last = sorted(partners[:3], key=Version)
+    named = f"{', '.join(others)} or {last}" if others else last
+    text = f"torch {torch} goes with {package} {named}"
+    return [Because(text, MEASURED, "METADATA of the wheels")]

@@ -13,7 +13,7 @@ from torchpin.evidence import MEASURED, PROOF, PUBLISHED
 from torchpin.judge.companions import says_nothing
 from torchpin.judge.model import FAILS, PARTLY, Reason
 from torchpin.rules.context import Context, Judged, JudgedSet, Way, because
-from torchpin.rules.exists import narrow
+from torchpin.rules.exists import narrow, partner_of
 from torchpin.rules.lock_stops import (
     NO_SOLUTION,
     first_line,
@@ -44,15 +44,6 @@ def misfits(way: Way, context: Context) -> Iterator[tuple[JudgedSet, Judged, Jud
 def requirement_of(companion: Build) -> str:
     """Return what a companion asks of torch, as its METADATA says it."""
     return f"{companion.package} {companion.version} requires torch{companion.requires_torch}"
-
-
-def partner_of(context: Context, torch: str, package: str) -> list[Because]:
-    """Return which version of a companion goes with a version of torch, if that is known."""
-    partners = context.catalog.partners(torch, package)
-    if not partners:
-        return []
-    text = f"torch {torch} goes with {package} {' or '.join(partners[:3])}"
-    return [Because(text, MEASURED, "METADATA of the wheels")]
 
 
 def floats(one: Judged, torch: Judged) -> bool:
