@@ -72,7 +72,7 @@ def test_file_of_another_content_stays(project: Path, capsys: pytest.CaptureFixt
     (project / "sets").mkdir()
     (project / "sets" / "volta.txt").write_text("mine\n")
     assert guarded(arguments) == 2
-    assert "sets/volta.txt" in capsys.readouterr().err
+    assert "sets/volta.txt: is there already, and holds something else" in capsys.readouterr().err
     assert (project / "sets" / "volta.txt").read_text() == "mine\n"
     assert not (project / "sets" / "blackwell.txt").exists()
     (project / "sets" / "volta.txt").unlink()

@@ -37,6 +37,7 @@ def painted(folder: Path, *args: str, columns: int = 80, **environ: str) -> str:
         ("fix", "--unsafe-fixes"),
         ("fleet", "show", "--gpu", "V1000"),
         ("check", "--isolated"),
+        ("explain",),
     ],
     ids=" ".join,
 )

@@ -13,7 +13,8 @@ from markdown_it import MarkdownIt
 from tests.report.report_samples import TEXT, finding, view
 
 from torchpin.cli.main import guarded
-from torchpin.report import gitlab, junit, markdown
+from torchpin.report import github, gitlab, junit, markdown, sarif
+from torchpin.rules.model import Because, Finding
 
 HOSTILE = "@octocat see #12 & !34 ~bug <b>x</b> a_b*c* `d` A|B ![x](y) [l](z) \\ ]]> -- &amp;"
 ISSUES = {
@@ -173,3 +174,28 @@ def test_check_writes_them(
         jsonschema.Draft202012Validator(ISSUES).validate(json.loads(said))
     elif kind == "junit":
         assert ET.fromstring(said.encode()).attrib["failures"] != "0"
+
+
+def told_in_editor(one: Finding) -> str:
+    pytest.importorskip("pygls")
+    from torchpin.server.diagnostics import message_of
+
+    return message_of(one)
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab", "junit", "markdown", "sarif", "editor"])
+def test_a_message_that_is_its_own_ground_is_said_once(kind: str) -> None:
+    message = "cu124 stopped at torch x"
+    one = finding(message=message)
+    one = one._replace(because=(Because(message, "published", "notes"), *one.because))
+    made = {
+        "github": lambda: github.render(view(one)),
+        "gitlab": lambda: gitlab.render(view(one)),
+        "junit": lambda: junit.render(view(one)),
+        "markdown": lambda: markdown.render(view(one)),
+        "sarif": lambda: sarif.render(view(one), (), "1"),
+        "editor": lambda: told_in_editor(one),
+    }[kind]()
+    assert made.count(message) == (2 if kind == "junit" else 1), "an attribute, and the text"
+    assert "published" in made, "how it is known stands behind the message"
+    assert "the last release on cu124" in made

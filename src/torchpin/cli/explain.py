@@ -39,14 +39,19 @@ def main(argv: list[str]) -> int:
     elif args.codes or args.all:
         _pages(chosen, color=style(no_color=args.no_color).color)
     else:
+        from torchpin.report.wrap import wrap
+
         paint = style(no_color=args.no_color)
         wide = max((len(rule.name) for rule in rules), default=0)
         for rule in rules:
             severity = paint.paint(rule.severity, rule.severity.ljust(7))
-            out(f"{rule.code}  {severity}  {rule.name.ljust(wide)}  {rule.summary}\n")
+            lead = f"{rule.code}  {severity}  {rule.name.ljust(wide)}  "
+            out("\n".join(wrap(rule.summary, paint.columns or sys.maxsize, lead, _INDENT)) + "\n")
     return 0
 
 
+_INDENT = 16
+"""Where a summary goes on that the terminal breaks: below the names of the rules."""
 _LETTERS = str.maketrans("ILO", "110")
 """Letters that stand for a digit: TP20l."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpin.report.model import CheckView, Locator, fix_text, in_matrix
+from torchpin.report.model import CheckView, Locator, fix_text, with_grounds
 from torchpin.report.style import clean
 
 _LEVEL = {"error": "error", "warning": "warning", "info": "notice"}
@@ -21,15 +21,8 @@ def render(view: CheckView) -> str:
                 # The runner refuses columns for a range of several lines.
                 fields += [f"col={place.column}", f"endColumn={place.end_column}"]
         fields.append(f"title={_property(f'{finding.code} {finding.name}')}")
-        text = [clean(finding.message + in_matrix(finding))]
-        same = next((b.evidence for b in finding.because if b.text == finding.message), None)
-        if same is not None:  # the message says it: how it is known stands behind it
-            text[0] += f" [{same}]"
-        text += [
-            f"because: {clean(b.text)} [{b.evidence}]"
-            for b in finding.because
-            if b.text != finding.message
-        ]
+        message, grounds = with_grounds(finding)
+        text = [clean(message), *(f"because: {clean(b.text)} [{b.evidence}]" for b in grounds)]
         if finding.fix is not None:
             text.append(f"fix ({finding.fix.safety}): {clean(fix_text(finding.fix))}")
         lines.append(

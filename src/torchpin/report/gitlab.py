@@ -5,7 +5,7 @@ The form is documented at https://docs.gitlab.com/ci/testing/code_quality/#code-
 
 from __future__ import annotations
 
-from torchpin.report.model import CheckView, Locator, fix_text, in_matrix
+from torchpin.report.model import CheckView, Locator, fix_text, with_grounds
 from torchpin.report.style import clean
 from torchpin.rules.model import Finding
 
@@ -56,8 +56,9 @@ def path_of(path: str) -> str:
 
 
 def _description(finding: Finding) -> str:
-    text = [f"{finding.code} {finding.name}: {clean(finding.message + in_matrix(finding))}"]
-    text += [f"because: {clean(one.text)} [{one.evidence}]" for one in finding.because]
+    message, grounds = with_grounds(finding)
+    text = [f"{finding.code} {finding.name}: {clean(message)}"]
+    text += [f"because: {clean(one.text)} [{one.evidence}]" for one in grounds]
     if finding.fix is not None:
         text.append(f"fix ({finding.fix.safety}): {clean(fix_text(finding.fix))}")
     return " · ".join(text).encode("utf-8", "replace").decode()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from torchpin.patterns import regex
 from torchpin.report.gitlab import path_of
-from torchpin.report.model import CheckView, Locator, count, fix_text, in_matrix
+from torchpin.report.model import CheckView, Locator, count, fix_text, with_grounds
 from torchpin.report.style import clean
 from torchpin.rules.model import INFO, Finding
 
@@ -56,8 +56,8 @@ def _case(path: str, finding: Finding, locator: Locator) -> list[str]:
         f'    <testcase name="{name}" classname="{_xml(path)}" file="{_xml(path)}" '
         f'line="{place.line}">'
     )
-    body = [clean(finding.message + in_matrix(finding))]
-    body += [f"because: {clean(one.text)} [{one.evidence}]" for one in finding.because]
+    message, grounds = with_grounds(finding)
+    body = [clean(message), *(f"because: {clean(one.text)} [{one.evidence}]" for one in grounds)]
     if finding.fix is not None:
         body.append(f"fix ({finding.fix.safety}): {clean(fix_text(finding.fix))}")
     text = _xml("\n".join(body))

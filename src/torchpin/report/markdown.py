@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchpin.patterns import regex
 from torchpin.report.gitlab import path_of
-from torchpin.report.model import CheckView, Locator, count, fix_text, in_matrix, plural
+from torchpin.report.model import CheckView, Locator, count, fix_text, plural, with_grounds
 from torchpin.report.style import clean
 from torchpin.rules.model import DISPLAY, Finding
 
@@ -59,10 +59,10 @@ def render(view: CheckView) -> str:
 
 def _finding(finding: Finding, locator: Locator) -> list[str]:
     place = locator.finding(finding)
-    message = _text(finding.message + in_matrix(finding))
-    head = f"- line {place.line}: **{finding.severity}** `{finding.code}` {message}"
+    message, grounds = with_grounds(finding)
+    head = f"- line {place.line}: **{finding.severity}** `{finding.code}` {_text(message)}"
     lines = [head, "  <details><summary>why</summary>", ""]
-    lines += [f"  - {_text(one.text)} ({one.evidence})" for one in finding.because]
+    lines += [f"  - {_text(one.text)} ({one.evidence})" for one in grounds]
     if finding.fix is not None:
         safety = "to do by hand" if finding.fix.safety == DISPLAY else f"{finding.fix.safety} fix"
         lines.append(f"  - {safety}: {_text(fix_text(finding.fix))}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torchpin.documents.base import Document, Position, line_starts, position
 from torchpin.named import NamedTuple
-from torchpin.rules.model import DISPLAY, ERROR, INFO, SAFE, UNSAFE, WARNING, Finding, Fix
+from torchpin.rules.model import DISPLAY, ERROR, INFO, SAFE, UNSAFE, WARNING, Because, Finding, Fix
 
 
 class CheckView(NamedTuple):
@@ -96,6 +96,18 @@ def cells_text(cells: Sequence[tuple[tuple[str, str], ...]]) -> str:
 def in_matrix(finding: Finding) -> str:
     """Return where in a matrix a finding holds, ``""`` if everywhere: behind its message."""
     return f" (in matrix {cells_text(finding.cells)})" if finding.cells else ""
+
+
+def with_grounds(finding: Finding) -> tuple[str, tuple[Because, ...]]:
+    """Return the message of a finding for programs that show text, and its other grounds.
+
+    Where the message itself is a ground, how it is known stands behind it.
+    """
+    message = finding.message + in_matrix(finding)
+    same = next((one.evidence for one in finding.because if one.text == finding.message), None)
+    if same is not None:
+        message += f" [{same}]"
+    return message, tuple(one for one in finding.because if one.text != finding.message)
 
 
 def fix_text(fix: Fix) -> str:

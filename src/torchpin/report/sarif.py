@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from torchpin.report.gitlab import fingerprint
-from torchpin.report.model import CheckView, Locator, fix_text, has_edits, in_matrix
+from torchpin.report.model import CheckView, Locator, fix_text, has_edits, with_grounds
 from torchpin.report.pages import pages
 from torchpin.report.rule_docs import RuleText
 from torchpin.report.style import redact
@@ -98,8 +98,8 @@ def _rule(rule: RuleText) -> dict[str, Any]:
 
 
 def _result(finding: Finding, index: int, locator: Locator) -> dict[str, Any]:
-    text = [redact(finding.message + in_matrix(finding))]
-    text += [f"because: {redact(ground.text)} [{ground.evidence}]" for ground in finding.because]
+    message, grounds = with_grounds(finding)
+    text = [redact(message), *(f"because: {redact(one.text)} [{one.evidence}]" for one in grounds)]
     if finding.fix is not None:
         text.append(f"fix ({finding.fix.safety}): {redact(fix_text(finding.fix))}")
     place = locator.finding(finding)

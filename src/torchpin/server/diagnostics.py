@@ -17,7 +17,7 @@ from lsprotocol.types import (
 
 from torchpin.documents.base import Document
 from torchpin.errors import ConfigError
-from torchpin.report.model import fix_text, in_matrix
+from torchpin.report.model import fix_text, with_grounds
 from torchpin.report.pages import pages
 from torchpin.report.style import redact
 from torchpin.rules.model import DISPLAY, ERROR, INFO, WARNING, Finding
@@ -141,8 +141,8 @@ def _from(path: str, other: str) -> str:
 
 def message_of(finding: Finding) -> str:
     """Return the message of a finding with its grounds and what can be done."""
-    lines = [redact(finding.message + in_matrix(finding))]
-    lines += [f"because: {redact(one.text)} [{one.evidence}]" for one in finding.because]
+    message, grounds = with_grounds(finding)
+    lines = [redact(message), *(f"because: {redact(one.text)} [{one.evidence}]" for one in grounds)]
     fix = finding.fix
     if fix is not None:
         kind = "to do by hand" if fix.safety == DISPLAY else f"{fix.safety} fix"
