@@ -426,7 +426,7 @@ def resolve_paths(options: Options, fleet: Fleet | None) -> Outcome:
     """
     from torchpin.resolve.model import Origin, Request, Want
     from torchpin.resolve.solve import solve
-    from torchpin.rewrite.request import current_channel, wants_of
+    from torchpin.rewrite.request import current_channel, resolved_family, wants_of
 
     if fleet is None or not fleet.groups:
         raise UsageError(
@@ -438,7 +438,8 @@ def resolve_paths(options: Options, fleet: Fleet | None) -> Outcome:
     channel: str | None = None
     for way in context.ways:
         if way.has_family:
-            wants.update(dict.fromkeys(wants_of(way, context, soften=False)))
+            family = [*resolved_family(way)]
+            wants.update(dict.fromkeys(wants_of(way, context, soften=False, family=family)))
             channel = channel or current_channel(way)
     if not wants:
         wants[Want("torch", "", Origin("<command line>", 1, "torch"))] = None

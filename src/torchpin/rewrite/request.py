@@ -18,6 +18,7 @@ from torchpin.resolve.policy import allowed
 from torchpin.rules.context import Context, JudgedSet, Way
 from torchpin.select.environments import marker_holds
 from torchpin.select.model import Placed
+from torchpin.select.projects import locked_too
 
 DEV = regex(r"\.dev\d+$")
 
@@ -47,6 +48,12 @@ def family_declarations(way: Way) -> list[Placed]:
 def follower_declarations(way: Way) -> list[Placed]:
     """Return the declarations of the packages that follow torch, likewise."""
     return _declarations(way, FOLLOWERS)
+
+
+def resolved_family(way: Way) -> list[Placed]:
+    """Return both, and those of the extras and groups that are locked together with the way."""
+    too = (one for one in locked_too(way.install) if one.declaration.name in (*FAMILY, *FOLLOWERS))
+    return [*family_declarations(way), *follower_declarations(way), *too]
 
 
 def _declarations(way: Way, packages: Collection[str]) -> list[Placed]:

@@ -53,7 +53,9 @@ class FloatingTorch(NoKernelImage):
         grounds = super().grounds(way, context, judged_set, reasons)
         runs = newest_that_runs(way, context, judged_set, "torch", known=True)
         if runs is not None:
-            text = f"{runs.title} is the newest that this admits and that runs there"
+            pypi = all(index.kind.kind == "pypi" for index in way.install.indexes)
+            where = "from PyPI alone" if pypi and runs.home == "pypi" else "from its indexes alone"
+            text = f"{where}, {runs.title} is the newest that this admits and that runs there"
             known = runs.kernels.evidence if runs.kernels is not None else runs.evidence
             grounds.append(Because(text, known, runs.source))
         return grounds

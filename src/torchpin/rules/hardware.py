@@ -32,9 +32,18 @@ def newest_that_runs(
         known: leave out builds of which it is not known whether they run.
     """
     from torchpin.judge.verdict import judge
+    from torchpin.select.pools import admits, version_of
+    from torchpin.select.projects import locked_too
     from torchpin.select.selection import candidates
 
+    others = [
+        one.declaration.specifier
+        for one in locked_too(way.install)
+        if one.declaration.name == package and one.declaration.specifier
+    ]
     for build, _ in candidates(way.install, package, judged_set.target, context.catalog):
+        if not all(admits(specifier, version_of(build.full_version)) for specifier in others):
+            continue
         status = judge(build, judged_set.target, context.drivers).status
         if status != FAILS and not (known and status == UNKNOWN):
             return build

@@ -75,6 +75,35 @@ def client_of(project: Project, lock: Document | None) -> str:
     return project.tool if project.tool in _CLIENTS else "pip"
 
 
+def locked_too(install: Install) -> tuple[Placed, ...]:
+    """Return what else of its file is locked together with an install, which does not ask for it.
+
+    uv, Poetry and PDM lock all extras and groups at once. Left out: what is said to conflict, and
+    what a marker keeps for some environments (the lock may hold another version there).
+    """
+    project = install.root.project
+    if project is None or install.client not in _CLIENTS:
+        return ()
+    apart = {
+        f"{kind}:{name}"
+        for one in project.conflicts
+        for item in one.items
+        for kind, name in (("extra", item.extra), ("group", item.group))
+        if name
+    }
+    own = {placed.declaration.span for placed in install.requirements}
+    return tuple(
+        Placed(install.root, one)
+        for one in install.root.declarations
+        if one.scope.startswith(("extra:", "group:"))
+        and one.scope not in apart
+        and one.span not in own
+        and one.marker is None
+        and one.valid
+        and one.url is None
+    )
+
+
 def _beside(
     project: Project, default: tuple[str, ...], *, extra: str = "", group: str = ""
 ) -> tuple[str, ...]:
