@@ -105,6 +105,17 @@ def test_a_fix_is_drawn_once() -> None:
     assert "that above mends this too" in text.render(view(first, again), PLAIN)
 
 
+def test_a_long_advice_is_given_once_and_a_short_one_each_time() -> None:
+    doc = document(LINES)
+    long = Fix("display", "declare another source, and " * 5)
+    for advice, times in ((long, 1), (Fix("display", "pin it"), 2)):
+        first = bare(document=doc, fix=advice)
+        second = bare(document=doc, span=Span(20, 31), code="TP301", fix=advice)
+        report = text.render(view(first, second), PLAIN, closing=False)
+        assert report.count(advice.message) == times
+        assert ("  = advice: that of line 1 is for this too\n" in report) is (times == 1)
+
+
 def test_a_fix_in_another_file_names_it() -> None:
     other = document("[project]\n", "pyproject.toml")
     lines = shown(bare(fix=fix_of(other, (0, 9, "[tool]"))))

@@ -121,14 +121,15 @@ class Blocks:
         word, edits = fix_word(finding), has_edits(finding, unsafe=True)
         key = (fix.safety, fix.message, tuple((one.document.path, one.edits) for one in fix.edits))
         first = self.drawn.setdefault(key, finding)
-        if edits and first is not finding:
+        if first is not finding and (edits or len(fix.message) > LONG):
             line = self.locator.finding(first).line
             place = f"that of line {line}"
             if first.path != finding.path:
                 place = f"that of {clean(first.path)}:{line}"
             elif line == self.locator.finding(finding).line:
                 place = "that above"
-            return self._told(bullet, word, f"{place} mends this too", "good")
+            does = "mends this too" if edits else "is for this too"
+            return self._told(bullet, word, f"{place} {does}", "good")
         lines = self._told(bullet, word, clean(fix.message), "good")
         if edits:
             lines += patch(finding, self.locator, self.style, gutter)
@@ -136,6 +137,10 @@ class Blocks:
             lead = f"{bullet}{self.style.paint('good', 'then run:')} "
             lines.append(f"{lead}{clean(fix.command)}")
         return lines
+
+
+LONG = 100
+"""Characters of an advice that is not repeated."""
 
 
 def fix_word(finding: Finding) -> str:
