@@ -106,7 +106,7 @@ def test_documents_are_those_of_one_process(folder: Path) -> None:
 
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=True)
     received = pickle.loads(done.stdout)
-    assert len(received) > 50
+    assert len(received) > 40  # the lists in the folder itself at least
     for path, document in received.items():
         assert document == load(path, {})
 

@@ -117,7 +117,8 @@ class Facts:
         for value in (low, high):
             group = NodeGroup("", (), (), build.platform, **{key: value})  # type: ignore[arg-type]
             answer = self._answer(build, Target(group, None), (key,))
-            told.append(_marked(answer, (f"have {value}", f"have {LIBC}")))
+            enough = (f"{value} of the nodes", f"{LIBC} of the nodes")
+            told.append(_marked(answer, (f"have {value}", f"have {LIBC}"), enough))
         return Steps(nothing, (("0", told[0]), (floor, told[1])))
 
     def musl(self, build: Build) -> Answer:
