@@ -66,8 +66,8 @@ def _pytest(session: nox.Session, *args: str) -> None:
 
 
 WORKERS = ("-n", str(min(4, os.cpu_count() or 1)), "--dist", "loadfile")
-ELSEWHERE = ("-m", "not oracle and not clients", "--ignore", "tests/corpus", *WORKERS)
-"""Where not every test runs: real clients and real files are tried on one Python."""
+ELSEWHERE = ("-m", "not oracle and not clients and not slurm", "--ignore", "tests/corpus", *WORKERS)
+"""Where not every test runs: real clients, a real Slurm and real files are tried on one Python."""
 
 
 @nox.session(python=ONCE)
