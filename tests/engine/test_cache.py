@@ -320,6 +320,7 @@ def test_another_catalog_asks_anew(
     pointer.parent.mkdir(exist_ok=True)
     pointer.write_text("gone\n")
     monkeypatch.setattr(store, "_chosen", {})
+    monkeypatch.setattr(store, "_catalog", None)  # the note stays with the one of this test
     assert "damaged" in check().err
     assert hits == [False, True, False, False, False, False]
 

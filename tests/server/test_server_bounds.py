@@ -60,7 +60,7 @@ def test_what_changes_during_a_run_is_judged_by_one_more(
             state.close()
 
     asyncio.run(run())
-    assert len(runs) <= 3
+    assert len(runs) <= 6  # of sixty changes
     assert len(shown) == 60 and set(shown.values()) == {2}
 
 
