@@ -419,12 +419,13 @@ def check(options: Options, fleet: Fleet | None, overlay: dict[str, bytes] | Non
 def resolve_paths(options: Options, fleet: Fleet | None) -> Outcome:
     """Return the plan for all that the paths ask for, on the whole fleet.
 
-    Exact pins may move, ranges bind; no edit is made.
+    Exact pins may move, ranges bind; no edit is made. Node groups that name files of their own are
+    asked for what these say alone.
 
     Raises:
         UsageError: a path does not exist, or no fleet is declared.
     """
-    from torchpin.resolve.model import Origin, Request, Want
+    from torchpin.resolve.model import Origin, Outcome, Request, Want
     from torchpin.resolve.solve import solve
     from torchpin.rewrite.request import current_channel, resolved_family, wants_of
 
@@ -434,17 +435,50 @@ def resolve_paths(options: Options, fleet: Fleet | None) -> Outcome:
         )
     stages, _ = look(options, fleet, Reader(stdin_overlay(options)))
     context = stages.context
-    wants: dict[Want, None] = {}
-    channel: str | None = None
-    for way in context.ways:
-        if way.has_family:
+    outcomes: list[Outcome] = []
+    for groups, ways in parts_of(context.ways, fleet):
+        wants: dict[Want, None] = {}
+        channel: str | None = None
+        for way in ways:
             family = [*resolved_family(way)]
             wants.update(dict.fromkeys(wants_of(way, context, soften=False, family=family)))
             channel = channel or current_channel(way)
-    if not wants:
-        wants[Want("torch", "", Origin("<command line>", 1, "torch"))] = None
-    policy = options.policy or fleet.settings.policy
-    return solve(Request(tuple(wants), fleet.targets(), policy, channel), context.catalog)
+        if not wants:
+            wants[Want("torch", "", Origin("<command line>", 1, "torch"))] = None
+        policy = options.policy or fleet.settings.policy
+        targets = tuple(one for one in fleet.targets() if one.group.name in groups)
+        outcomes.append(solve(Request(tuple(wants), targets, policy, channel), context.catalog))
+    if len(outcomes) == 1:
+        return outcomes[0]
+    nearer = any(one.alternative for one in outcomes)
+    return Outcome(
+        tuple(plan for one in outcomes for plan in one.plans),
+        tuple(unserved for one in outcomes for unserved in one.unserved),
+        tuple(conflict for one in outcomes for conflict in one.explanation),
+        tuple(plan for one in outcomes for plan in one.alternative or one.plans) if nearer else (),
+    )
+
+
+def parts_of(ways: Sequence[Way], fleet: Fleet) -> list[tuple[frozenset[str], tuple[Way, ...]]]:
+    """Return the parts of a fleet that install the same: names of groups, and their ways in.
+
+    The whole fleet is one part, unless groups name files of their own.
+    """
+    asking = [way for way in ways if way.has_family]
+    if not any(group.files for group in fleet.groups):
+        return [(frozenset(group.name for group in fleet.groups), tuple(asking))]
+    parts: dict[tuple[int, ...], list[str]] = {}
+    for group in fleet.groups:
+        mine = tuple(
+            number
+            for number, way in enumerate(asking)
+            if any(one.target.group.name == group.name for one in way.sets)
+        )
+        parts.setdefault(mine, []).append(group.name)
+    return [
+        (frozenset(names), tuple(asking[number] for number in mine))
+        for mine, names in parts.items()
+    ]
 
 
 def stdin_overlay(options: Options) -> dict[str, bytes]:

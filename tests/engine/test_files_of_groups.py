@@ -104,3 +104,34 @@ def test_kept_result_sees_the_file_change(
     assert told(capsys)[0] == 0
     (project / "gpu" / "reqs.lst").unlink()
     assert told(capsys)[0] == 2
+
+
+def test_resolve_asks_each_group_what_its_files_say(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "torchpin.toml").write_text(
+        PROFILE + '[fleet.ci]\ngpus = []\npython = "3.11"\nfiles = ["ci.txt"]\n'
+    )
+    cpu = "--index-url https://download.pytorch.org/whl/cpu\n"
+    (project / "gpu" / "reqs.lst").write_text("torch==2.9.*\n")
+    (project / "ci.txt").write_text(f"{cpu}torch~=2.12.0\n")
+    assert guarded(["resolve", "--output-format", "json"]) == 0
+    plans = json.loads(capsys.readouterr().out)["plans"]
+    assert [(one["groups"], one["packages"]) for one in plans] == [
+        (["volta"], {"torch": "2.9.1"}),
+        (["ci"], {"torch": "2.12.1+cpu"}),
+    ]
+    assert guarded(["resolve"]) == 0
+    assert "2 sets, each for its own part of the fleet." in capsys.readouterr().out
+
+
+def test_written_sets_stay_what_they_are(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two = PROFILE.replace('files = ["gpu/reqs.lst"]\n', "")
+    two += two.replace("volta", "blackwell").replace("V100", "B200")
+    (project / "torchpin.toml").write_text(two)
+    words = ["resolve", "--split", "--policy", "newest", "--write", "requirements"]
+    assert guarded([*words, "requirements.txt"]) == 0
+    named = two.replace('["V100"]', '["V100"]\nfiles = ["requirements/volta.txt"]')
+    named = named.replace('["B200"]', '["B200"]\nfiles = ["requirements/blackwell.txt"]')
+    (project / "torchpin.toml").write_text(named)
+    assert guarded(words) == 0  # the same again: nothing is in the way

@@ -63,7 +63,8 @@ def main(argv: list[str]) -> int:
     else:
         from torchpin.report import tables
 
-        tell(tables.resolve(outcome, style(no_color=args.no_color), client, split=split))
+        own = len(outcome.plans) > 1 and any(group.files for group in fleet.groups)
+        tell(tables.resolve(outcome, style(no_color=args.no_color), client, split=split or own))
     if args.write is not None:
         from torchpin.cli.resolve_write import write_sets
 
