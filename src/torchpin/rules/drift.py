@@ -21,6 +21,8 @@ from torchpin.rules.hardware import (
 from torchpin.rules.model import ERROR, INFO, WARNING, Because, Finding
 from torchpin.rules.registry import Rule
 
+PIP_HASHES = "https://pip.pypa.io/en/stable/topics/secure-installs/#hash-checking-mode"
+
 
 class FloatingTorch(NoKernelImage):
     """An open pin, and what it picks today does not run on the fleet.
@@ -196,7 +198,9 @@ class HashUnverifiable(Rule):
     """A digest that belongs to no known wheel of the pin, or is missing where one is needed.
 
     What it does: compares the ``--hash`` digests of a pin with the digests of the wheel that the
-    target would install; in locks, reports wheels of torch and its companions without a digest.
+    target would install; in locks, reports wheels of torch and its companions without a digest. For
+    pip, a requirement of the family without a digest where another requirement has one is an error:
+    pip stops at it.
 
     Why it is bad: without a digest nobody notices that a file was replaced, and installs that
     require digests stop. With a wrong one pip stops with "THESE PACKAGES DO NOT MATCH THE HASHES".
@@ -218,6 +222,7 @@ class HashUnverifiable(Rule):
     def check(self, way: Way, context: Context) -> Iterator[Finding]:
         """Yield pins none of whose digests is known for the selected wheel, and bare locks."""
         yield from self.bare(way, context)
+        yield from self.missing(way, context)
         for judged_set, one in context.pairs(way):
             placed = one.selection.placed
             if placed is None or not placed.declaration.hashes:
@@ -248,6 +253,38 @@ class HashUnverifiable(Rule):
                     Because(f"{wheel} has sha256:{digest}", LOCKFILE, "digests in the catalog")
                     for digest, wheel in sorted(known.items())[:2]
                 ],
+            )
+
+    def missing(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Yield requirements without a digest where another one has one: pip stops at them."""
+        if way.install.client != "pip":
+            return
+        hashed = next(
+            (
+                one
+                for one in way.install.requirements
+                if one.declaration.hashes and one.declaration.marker is None
+            ),
+            None,
+        )
+        if hashed is None:
+            return
+        for judged_set, one in context.pairs(way):
+            placed = one.selection.placed
+            if placed is None or one.selection.status == "skipped":
+                continue
+            asked = placed.declaration
+            if asked.hashes or asked.url is not None:
+                continue
+            yield self.finding(
+                placed.document,
+                asked.span,
+                f"{asked.name} has no --hash, and {hashed.declaration.name} has one: pip wants "
+                "one for every requirement then",
+                severity=ERROR,
+                package=asked.name,
+                target=judged_set.target,
+                because=[Because("a --hash anywhere makes pip check all", PUBLISHED, PIP_HASHES)],
             )
 
     def bare(self, way: Way, context: Context) -> Iterator[Finding]:
