@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from torchpin import engine
+from torchpin import engine, judging
 from torchpin.documents import loader
 from torchpin.documents.requirements import read_requirements
 from torchpin.fleet.model import Fleet
@@ -80,7 +80,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
     for module, name in (
         (loader, "read_bytes"),
-        (engine, "select_all"),
+        (judging, "select_all"),
         (plan, "solve_way"),
         (reread, "select_all"),
     ):
@@ -109,7 +109,7 @@ def test_every_file_is_read_selected_and_planned_once(
         assert totals[1][name] == 6 * once, name
         assert totals[2][name] == 12 * once, name
     assert totals[0]["torchpin.documents.loader.read_bytes"] == 1
-    assert totals[0]["torchpin.engine.select_all"] == 1  # one target
+    assert totals[0]["torchpin.judging.select_all"] == 1  # one target
     assert totals[0].get("torchpin.rewrite.plan.solve_way", 0) <= 2  # strictly, then softened
     assert ("torchpin.rewrite.plan.solve_way" in totals[0]) == (text == BROKEN)
 
@@ -163,4 +163,4 @@ def test_fixing_many_lines_takes_few_rounds(
     result = engine.fix(engine.Options((str(path),), isolated=True), fleet)
     (change,) = result.changes
     assert b"+cu126" not in change[1]
-    assert counts["torchpin.engine.select_all"] <= 3
+    assert counts["torchpin.judging.select_all"] <= 3

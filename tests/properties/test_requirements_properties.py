@@ -155,8 +155,11 @@ def test_time_is_linear(unit: str) -> None:
     """Eight times the text must not take much more than eight times the time."""
     for prefix in ("", "torch", "torch==1", "torch ; ", "torch @ ", "-i "):
         small = _seconds(prefix + unit * 1_000)
+        limit = 24 * small + 0.25
         large = _seconds(prefix + unit * 8_000)
-        assert large < 24 * small + 0.25, (prefix, small, large)
+        if large >= limit:  # once more: a busy machine counts to a process what it does not do
+            large = _seconds(prefix + unit * 8_000)
+        assert large < limit, (prefix, small, large)
 
 
 def _seconds(text: str) -> float:
