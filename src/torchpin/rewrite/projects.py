@@ -163,7 +163,7 @@ class ProjectFix(ProjectPlans):
             return f"edit the sources of {tool} by hand"
         plan = plans[0]
         pins = " ".join(f"{name}=={version}" for name, version in plan.versions)
-        first = left_out(self.project.requires_python, plan)
+        first = left_out(self.project.requires_python, plan, self.python_key())
         if plan.home == "pypi":
             return f"by hand: {first}`{tool} add {pins}`"
         if tool == "poetry":
@@ -324,6 +324,15 @@ class ProjectFix(ProjectPlans):
                     names = ", ".join(f"{group} {extra}" for group, extra in enabled.items())
                     yield Draft(text, enabled, writer.lead_text), f" (extras: {names})"
 
+    def python_key(self) -> str:
+        """Return the key in which the project says for which Pythons it is."""
+        span = self.project.requires_python_span
+        if span is None:
+            return "requires-python"
+        text = self.document.text
+        line = text[text.rfind("\n", 0, span.start) + 1 : span.start]
+        return "python" if line.strip(" \t\"'").startswith("python") else "requires-python"
+
     def routed(self, outcome: Outcome) -> Iterator[tuple[Draft, str]]:
         """Yield the way to write one plan for all into a project of Poetry (F4) or PDM."""
         from torchpin.rewrite import pdm_edit, poetry_edit
@@ -339,8 +348,9 @@ class ProjectFix(ProjectPlans):
             yield Draft(text), where
 
 
-def left_out(requires_python: str | None, plan: Plan) -> str:
-    """Return what to do first where a package is not for some Python that a project admits.
+def left_out(requires_python: str | None, plan: Plan, key: str = "requires-python") -> str:
+    """Return what to do first where a package is not for some Python that a project admits, in the
+    ``key`` that says so.
 
     Poetry and PDM lock for all Pythons of a project; torchvision since 0.28 leaves out 3.14.1,
     torch since 2.15 Python 3.10.
@@ -364,11 +374,11 @@ def left_out(requires_python: str | None, plan: Plan) -> str:
     (name, wanted), *more = bounds.items()
     if not more and wanted.startswith("!=") and "," not in wanted:
         return (
-            f"first leave Python {wanted[2:]} out (requires-python {new}), for which "
+            f"first leave Python {wanted[2:]} out ({key} {new}), for which "
             f"{name} is not made, then "
         )
     told = " and ".join(f"{title} for Python {made}" for title, made in bounds.items())
-    return f"first write requires-python {new} ({told}), then "
+    return f"first write {key} {new} ({told}), then "
 
 
 def asked_places(document: Document) -> set[tuple[str, str]]:
