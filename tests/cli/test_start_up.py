@@ -13,7 +13,6 @@ import sys
 from fnmatch import fnmatch
 from pathlib import Path
 
-
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "torchpin"
 sys.path.insert(0, str(ROOT))
