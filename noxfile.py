@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import nox
@@ -174,6 +175,22 @@ def oracle(session: nox.Session) -> None:
         env["TORCHPIN_ORACLE_CASES"] = rest[at + 1]
         del rest[at : at + 2]
     session.run("pytest", "-m", "oracle", "-rP", *rest, env=env)  # with counts and seeds
+
+
+@nox.session(python=ONCE, default=False)
+def search(session: nox.Session) -> None:
+    """Look for new faults with generated cases of another seed: ``nox -s search -- SEED``.
+
+    The other sessions make the same cases each time, so that they tell what a change did. This one
+    takes new ones (the seed is printed; the clock gives it if none is named): those of the oracle,
+    of the property tests and of the page.
+    """
+    seed = session.posargs[0] if session.posargs else str(int(time.time()))
+    session.log(f"the seed is {seed}")
+    session.install("-e", ".[test]")
+    env = {"TORCHPIN_SEED": seed, **_programs(session, LOCKERS)}
+    session.run("pytest", "-m", "oracle", "-rP", env=env)
+    session.run("pytest", "-m", "not oracle and not clients and not slurm", *WORKERS, env=env)
 
 
 @nox.session(python=ONCE)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 for name in ("TORCHPIN_CATALOG", "FORCE_COLOR", "FORCE_HYPERLINK", "GITHUB_ACTIONS", "GITLAB_CI"):
@@ -22,6 +23,11 @@ os.environ["TORCHPIN_NO_CACHE"] = "1"
 CACHE = tempfile.mkdtemp(prefix="torchpin-tests-")
 """A cache of its own, empty at the start: no catalog but the shipped one is used."""
 os.environ["TORCHPIN_CACHE_DIR"] = CACHE
+SEARCHING = "TORCHPIN_SEED" in os.environ
+"""Whether other cases than the ordinary ones are wanted: ``nox -s search``. A run without it makes
+the same cases each time, so that what passed once passes again until something is changed."""
+settings.register_profile("search", settings.get_profile("ci"), derandomize=False, print_blob=True)
+settings.load_profile("search" if SEARCHING else "ci")
 atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
 DATA = Path(__file__).parent.parent / "src" / "torchpin" / "catalog" / "data"
 os.environ["TORCHPIN_TODAY"] = json.loads((DATA / "catalog.json").read_text("utf-8"))["date"]
@@ -39,7 +45,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="generated cases to compare with uv, and half as many with pip (0: a small sample)",
     )
     parser.addoption(
-        "--oracle-seed", type=int, default=None, help="seed of the fresh cases (default: the clock)"
+        "--oracle-seed",
+        type=int,
+        default=int(os.environ["TORCHPIN_SEED"]) if SEARCHING else None,
+        help="seed of generated cases that are not the ordinary ones (see: nox -s search)",
     )
 
 

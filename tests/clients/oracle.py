@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import pytest
 from packaging.specifiers import SpecifierSet
 from tests.clients.generate import ROOT, Case
 from tests.clients.runners import GLIBC, MACOS, Picked, Result, Where
@@ -115,14 +116,18 @@ def target_of(case: Case) -> Target:
     return Target(group, python)
 
 
-def predict(case: Case, root: Path, facts: Any) -> tuple[Answer, SelectedSet]:
-    """Return what ``select`` says about a case written to ``root``."""
+def predict(case: Case, root: Path, default: str, facts: Any) -> tuple[Answer, SelectedSet]:
+    """Return what ``select`` says about a case written to ``root``.
+
+    ``default`` is the index that pip asks by its settings: what it is given again is known.
+    """
     cache: dict[str, Document] = {}
 
     def read(path: str) -> Document:
         return load(path, cache)
 
-    install = install_of(read(str(root)), read, client=case.client)
+    settings = [f"--index-url {default}"] if case.client == "pip" else []
+    install = install_of(read(str(root)), read, client=case.client, extra_indexes=settings)
     chosen = select(install, target_of(case), facts)
     return answer_of(chosen), chosen
 
@@ -190,6 +195,12 @@ def told_otherwise(closed: StubFacts, catalog: Catalog) -> frozenset[tuple[str, 
     return frozenset(out)
 
 
+def seed_of(request: pytest.FixtureRequest, usual: int) -> int:
+    """Return the seed of generated cases: ``--oracle-seed``, else ``usual``."""
+    given: int | None = request.config.getoption("--oracle-seed")
+    return usual if given is None else given
+
+
 class Oracle:
     """Runs cases through a client and through ``select`` with both kinds of facts."""
 
@@ -207,8 +218,8 @@ class Oracle:
         folder = self.folder / str(self._count)
         root = write(case, folder, self.stub)
         try:
-            by_stub, _ = predict(case, root, self.closed)
-            by_catalog, _ = predict(case, root, self.catalog)
+            by_stub, _ = predict(case, root, self.stub.pypi, self.closed)
+            by_catalog, _ = predict(case, root, self.stub.pypi, self.catalog)
             client = self.clients[case.client]
             result = client.run(root, Where(case.python, case.platform), self.stub)
         finally:

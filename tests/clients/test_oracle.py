@@ -1,7 +1,7 @@
 """Real pip and real uv pick what ``select`` predicts, on kept and on generated cases.
 
-``pytest -m oracle --oracle-cases 5000`` for more; the seed of the fresh cases is printed and can be
-given back with ``--oracle-seed``. A disagreement becomes a file in ``cases/``.
+``pytest -m oracle --oracle-cases 5000`` for more, ``--oracle-seed`` for other ones: a run without
+it compares the same cases each time. A disagreement becomes a file in ``cases/``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ from tests.clients.oracle import (
     Difference,
     Oracle,
     agree,
+    seed_of,
     shrink,
     told_otherwise,
 )
@@ -45,8 +45,6 @@ OLD_PIP = "23.2.1"
 """An older pip with the same rules; it is fetched as the tools of the tests are."""
 OLD = {"sample": 15, "full": 100}
 """Generated cases for the older pip."""
-FRESH = 0.2
-"""Share of the cases whose seed is new each time."""
 SHOWN = 3
 """How many disagreements are made small and printed."""
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
@@ -62,18 +60,16 @@ def compared(oracle: Oracle, request: pytest.FixtureRequest) -> Callable[[str], 
     """Return the compared cases of a client; they are run once a session."""
     config = request.config
     asked: int = config.getoption("--oracle-cases")
-    fresh: int = config.getoption("--oracle-seed") or int(time.time())
+    seed = seed_of(request, SEED)
     alone = config.getoption("markexpr") == "oracle"
     counts = {"uv": asked, "pip": (asked + 1) // 2} if asked else FULL if alone else SAMPLE
     kept: dict[str, list[Compared]] = {}
 
     def run(client: str) -> list[Compared]:
         if client not in kept:
-            new = int(counts[client] * FRESH)
-            cases = [case_of(SEED, n, client) for n in range(counts[client] - new)]
-            cases += [case_of(fresh, n, client) for n in range(new)]
+            cases = [case_of(seed, n, client) for n in range(counts[client])]
             kept[client] = [oracle.compare(case) for case in cases]
-            print(f"\n{client}: {len(cases)} cases, the last {new} with --oracle-seed {fresh}")
+            print(f"\n{client}: {len(cases)} cases of --oracle-seed {seed}")
         return kept[client]
 
     return run
@@ -159,8 +155,9 @@ def test_select_follows_an_older_pip(
     assert old_pip.version == OLD_PIP
     older = Oracle(lean_stub, {"pip": old_pip}, tmp_path)
     full = request.config.getoption("markexpr") == "oracle"
+    seed = seed_of(request, SEED)
     found = [
-        older.compare(case_of(SEED + 1, n, "pip")) for n in range(OLD["full" if full else "sample"])
+        older.compare(case_of(seed + 1, n, "pip")) for n in range(OLD["full" if full else "sample"])
     ]
     wrong = [
         c

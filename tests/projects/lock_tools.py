@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +13,6 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any
 
-import pytest
 from tests.clients.runners import clean_environment
 from tests.clients.stub_facts import FAMILY
 
@@ -161,9 +159,3 @@ class Workers:
 
         with ThreadPoolExecutor(len(self._all)) as pool:
             yield from pool.map(ask, jobs)
-
-
-def fresh_seed(request: pytest.FixtureRequest) -> int:
-    """Return the seed of fresh cases: ``--oracle-seed``, else the clock."""
-    given = request.config.getoption("--oracle-seed")
-    return int(time.time()) if given is None else int(given)

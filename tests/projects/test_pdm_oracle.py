@@ -10,10 +10,11 @@ from urllib.parse import unquote
 import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.utils import parse_wheel_filename
+from tests.clients.oracle import seed_of
 from tests.clients.runners import GLIBC, MACOS, Where
 from tests.clients.stub_facts import FAMILY, PYPI
 from tests.projects.generate_pdm import PdmCase, pdm_case
-from tests.projects.lock_tools import Workers, fresh_seed, why_not
+from tests.projects.lock_tools import Workers, why_not
 from tests.projects.project_oracle import ProjectOracle, target_of
 
 from torchpin.documents.base import Document
@@ -150,8 +151,8 @@ def test_prediction_is_the_lock_of_pdm(
     recorded: ProjectOracle, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     asked = request.config.getoption("--oracle-cases")
-    seeds = [(SEED, SAMPLE)] if not asked else [(SEED, SAMPLE), (fresh_seed(request), asked // 5)]
-    cases = [pdm_case(n, seed) for seed, count in seeds for n in range(count)]
+    seed, count = seed_of(request, SEED), max(SAMPLE, asked // 5)
+    cases = [pdm_case(n, seed) for n in range(count)]
     jobs, texts = [], []
     for number, case in enumerate(cases):
         folder = tmp_path / str(number)
@@ -180,7 +181,7 @@ def test_prediction_is_the_lock_of_pdm(
         version = workers.version
     kinds = Counter(case.kind for case in cases)
     told = ", ".join(f"{kind} {count} ({stopped[kind]} stop)" for kind, count in kinds.items())
-    print(f"\npdm {version}, seeds {[seed for seed, _ in seeds]}: {len(cases)} projects: {told}")
+    print(f"\npdm {version}, seed {seed}: {len(cases)} projects: {told}")
     print(f"answers that agree: {dict(out.agreed)}; not predicted: {sum(out.unknown.values())}")
     print("\n".join(f"  {count} {why}" for why, count in out.unknown.most_common(8)))
     print("slowest:", ", ".join(f"{s:.1f} s (project {at})" for s, at in sorted(slow)[-3:]))

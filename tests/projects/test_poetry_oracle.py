@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from packaging.markers import Marker
 from packaging.specifiers import SpecifierSet
+from tests.clients.oracle import seed_of
 from tests.clients.runners import GLIBC, MACOS, Where
 from tests.clients.stub_facts import FAMILY
 from tests.projects.generate_poetry import poetry_case
-from tests.projects.lock_tools import Workers, fresh_seed, why_not
+from tests.projects.lock_tools import Workers, why_not
 from tests.projects.project_oracle import ProjectOracle, target_of, values_of
 from tests.projects.uv_lock_walk import parse
 
@@ -108,8 +109,8 @@ def test_prediction_is_the_lock_of_poetry(
     recorded: ProjectOracle, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     asked = request.config.getoption("--oracle-cases")
-    seeds = [(SEED, SAMPLE)] if not asked else [(SEED, SAMPLE), (fresh_seed(request), asked // 5)]
-    cases = [poetry_case(n, seed) for seed, count in seeds for n in range(count)]
+    seed, count = seed_of(request, SEED), max(SAMPLE, asked // 5)
+    cases = [poetry_case(n, seed) for n in range(count)]
     texts = [case.text.replace("$B", recorded.stub.base) for case in cases]
     folders = [tmp_path / str(number) for number in range(len(cases))]
     for folder, text in zip(folders, texts, strict=True):
@@ -159,7 +160,7 @@ def test_prediction_is_the_lock_of_poetry(
         version = workers.version
     kinds = Counter(case.kind for case in cases)
     told = ", ".join(f"{kind} {count} ({stopped[kind]} stop)" for kind, count in kinds.items())
-    print(f"\npoetry {version}, seeds {[s for s, _ in seeds]}: {len(cases)} projects: {told}")
+    print(f"\npoetry {version}, seed {seed}: {len(cases)} projects: {told}")
     print(f"answers that agree: {dict(agreed)}; not predicted: {sum(unknown.values())}")
     print("\n".join(f"  {count} {why}" for why, count in unknown.most_common(8)))
     print(f"fresh locks that are held up to date: {sum(fresh.values())}")

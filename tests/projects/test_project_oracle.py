@@ -1,18 +1,18 @@
 """Real ``uv lock`` puts into every fork what ``select_uv_project`` predicts.
 
-``pytest tests/projects -m oracle --oracle-cases 5000`` for more; the seed of the fresh cases is
-printed and can be given back with ``--oracle-seed``. A disagreement becomes a file in ``cases/``.
+``pytest tests/projects -m oracle --oracle-cases 5000`` for more, ``--oracle-seed`` for other ones:
+a run without it compares the same cases each time. A disagreement becomes a file in ``cases/``.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.clients.oracle import seed_of
 from tests.clients.runners import Where
 from tests.projects.generate_projects import ProjectCase, case_of
 from tests.projects.project_oracle import (
@@ -28,8 +28,6 @@ pytestmark = [pytest.mark.clients, pytest.mark.oracle]
 SEED = 20261201
 SAMPLE, FULL = 60, 600
 """Generated projects of an ordinary run, and where the oracle alone is asked for."""
-FRESH = 0.2
-"""Share of the cases whose seed is new each time."""
 ENOUGH = 300
 """Cases from which on the share of those not predicted says something."""
 SHOWN = 3
@@ -37,16 +35,13 @@ CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 
 
 def generated(request: pytest.FixtureRequest, share: float = 1.0) -> list[ProjectCase]:
-    """Return the cases to run; the last fifth has a fresh seed, which is printed."""
+    """Return the cases to run."""
     config = request.config
     alone = config.getoption("markexpr") == "oracle"
     count = int((config.getoption("--oracle-cases") or (FULL if alone else SAMPLE)) * share)
-    fresh: int = config.getoption("--oracle-seed") or int(time.time())
-    new, pythons = int(count * FRESH), possible_pythons()
-    cases = [case_of(SEED, n, pythons) for n in range(count - new)]
-    cases += [case_of(fresh, n, pythons) for n in range(new)]
-    print(f"\nuv projects: {count} cases of seed {SEED}, the last {new} with --oracle-seed {fresh}")
-    return cases
+    seed, pythons = seed_of(request, SEED), possible_pythons()
+    print(f"\nuv projects: {count} cases of --oracle-seed {seed}")
+    return [case_of(seed, n, pythons) for n in range(count)]
 
 
 def told(found: list[Compared]) -> list[Compared]:

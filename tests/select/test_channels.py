@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpin.select.channels import channel_url, index_kind, redact
+from torchpin.select.channels import channel_url, index_kind, is_public_pypi, redact
 from torchpin.select.model import IndexKind
 
 HOST = "https://download.pytorch.org/whl"
@@ -120,3 +120,22 @@ def test_a_password_is_never_shown(secret: str) -> None:
 
 def test_channel_url_is_its_channel() -> None:
     assert index_kind(channel_url("rocm7.2")) == IndexKind("channel", "rocm7.2")
+
+
+@pytest.mark.parametrize(
+    ("url", "public"),
+    [
+        ("", True),
+        ("https://pypi.example/simple", True),
+        ("https://pypi.example/simple/", True),
+        ("https://PyPI.example/simple", True),
+        ("https://pypi.example/simple//", False),
+        ("http://pypi.example/simple", False),
+        ("https://pypi.example/simple/torch", False),
+        ("https://pypi.company.example/simple", False),
+        ("https://mirror.example/pypi/simple", False),
+        ("./pypi/simple", False),
+    ],
+)
+def test_the_index_that_is_asked_by_default(url: str, public: bool) -> None:
+    assert is_public_pypi(url) is public

@@ -12,6 +12,7 @@ from torchpin.select.selection import candidates
 if TYPE_CHECKING:
     from tests.select.conftest import Choose, Installer, Targets
 
+PYPI, MIRROR = "https://pypi.example/simple", "https://mirror.example/pypi/simple"
 W = "https://download.pytorch.org/whl"
 
 
@@ -284,6 +285,10 @@ def test_a_hash_of_no_known_wheel_is_unknown(choose: Choose) -> None:
     [
         (f"torch==2.4.1\n--extra-index-url {W}/cpu\n", "pypi"),
         (f"torchvision==0.22.1\n--extra-index-url {W}/cpu\n", "channel"),
+        # an address that is given again keeps its first place, with or without its last slash
+        (f"torchvision==0.22.1\n--extra-index-url {W}/cpu\n--extra-index-url {PYPI}\n", "channel"),
+        (f"torchvision==0.22.1\n--extra-index-url {W}/cpu\n--extra-index-url {PYPI}/\n", "channel"),
+        (f"torchvision==0.22.1\n--extra-index-url {W}/cpu\n--extra-index-url {MIRROR}\n", "pypi"),
     ],
 )
 def test_equal_versions_go_by_tag_then_by_the_last_index(

@@ -245,6 +245,18 @@ def index_kind(
     return _pypi_kind(bare_host, segments)
 
 
+def is_public_pypi(url: str) -> bool:
+    """Return whether ``url`` is the index that a client asks by default, by its form: ``""``, or
+    ``https://pypi.<domain>/simple``. A mirror of PyPI is another address."""
+    if url == "":
+        return True
+    parts = split_url(url)
+    if parts is None or parts[0] != "https" or parts[2].removesuffix("/") != "/simple":
+        return False
+    labels = parts[1].split(".")
+    return len(labels) == 2 and labels[0] == "pypi"
+
+
 def _pypi_kind(host: str, segments: list[str]) -> IndexKind:
     """Return PyPI's kind if the URL has the form of PyPI or of a mirror of it."""
     project = None
