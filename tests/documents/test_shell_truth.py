@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from torchpin.documents.atoms import Source, is_known, text_of
-from torchpin.documents.dockerfile import instructions, read_dockerfile
+from torchpin.documents.docker_lines import instructions
+from torchpin.documents.dockerfile import read_dockerfile
 from torchpin.documents.loader import read_bytes
 from torchpin.documents.makefile import read_makefile
 from torchpin.documents.scripts import read_shell
