@@ -290,3 +290,72 @@ def test_an_annotation_says_a_ground_once() -> None:
     line = github.render(view(said))
     assert line.count("never published") == 1
     assert re.search(r"::never published \[measured\]%0Afix \(safe\)", line)
+
+
+def test_a_line_that_several_findings_are_about_is_drawn_once() -> None:
+    doc = document(f"RUN pip install torch==2.6.0 torchvision==0.20.0\n{LINES}")
+    start = doc.text.index("torchvision==")
+    ground = Because("it says so", "measured", "index")
+    first = bare(document=doc, span=Span(16, 28))
+    again = bare(document=doc._replace(), span=Span(16, 28), because=(ground,))
+    beside = bare(document=doc, span=Span(start, start + 19), because=(ground,))
+    below = bare(document=doc, span=Span(49, 54))
+    report = text.render(view(first, again, beside, below), PLAIN, closing=False)
+    assert report.split("\n\n")[1:] == [
+        f"error[TP106] {first.message}\n"
+        " --> requirements.txt:1:17, as above\n"
+        "  = because: it says so [measured]",
+        f"error[TP106] {first.message}\n"
+        " --> requirements.txt:1:30, same line: `torchvision==0.20.0`\n"
+        "  = because: it says so [measured]",
+        f"error[TP106] {first.message}\n"
+        " --> requirements.txt:2:1\n"
+        "  |\n"
+        "2 | torch==2.14.0+cu124\n"
+        "  | ^^^^^\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"related": (Related("requirements.txt", 4, "the index"),)},  # it has a label of its own
+        {"span": Span(0, 40)},  # more lines
+        {"span": Span(5, 5)},  # an insertion point
+        {"document": document("torch==2.14.0+cu124\nother\n")},  # another text
+        {"document": document(LINES, "other.txt"), "path": "other.txt"},
+        {"span": Span(14, 15)},  # a 1, of which the line has several
+    ],
+)
+def test_what_the_frame_above_does_not_show_is_drawn(second: dict[str, Any]) -> None:
+    report = text.render(view(bare(), bare(**second)), PLAIN, closing=False)
+    assert report.count("1 | torch==2.14.0+cu124") == 2
+
+
+def test_a_label_that_was_drawn_is_not_drawn_again() -> None:
+    related = (Related("requirements.txt", 4, "the index"),)
+    report = text.render(view(bare(related=related), bare(related=related)), PLAIN, closing=False)
+    assert (report.count("the index"), report.count("as above")) == (1, 1)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120, 400])
+def test_the_place_on_a_line_fits_and_hides_what_the_frame_hides(columns: int) -> None:
+    url = "https://user:s3cret@host.example/whl/cu124"
+    doc = document(f"torch --extra-index-url {url} torchvision\n")
+    start = doc.text.index("s3cret")
+    first = bare(document=doc, span=Span(0, 5))
+    cut_ = bare(document=doc, span=Span(start, start + 12))
+    report = text.render(view(first, cut_), Style(color=False, columns=columns), closing=False)
+    assert "s3cret" not in report and report.count("1 | ") == 1
+    assert all(width(line) <= columns for line in report.splitlines())
+    assert "same line: `" in " ".join(report.split())
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize("size", range(45, 65))
+def test_a_piece_that_would_not_fit_is_drawn(columns: int, size: int) -> None:
+    doc = document(f"torch {'v' * size}\n")
+    found = view(bare(document=doc, span=Span(0, 5)), bare(document=doc, span=Span(6, 6 + size)))
+    report = text.render(found, Style(color=False, columns=columns), closing=False)
+    assert max(map(width, report.splitlines())) <= columns
+    assert report.count("same line:") + report.count("1 | ") == 2

@@ -2,23 +2,40 @@
 
 The message comes first, then the place, the code with what is meant underlined, other places that
 belong to it, the grounds, and the fix as a small diff. A fix that mends several findings is drawn
-with the first of them.
+with the first of them, and so is a line that several findings are about: those that follow name the
+place, and what of the line they mean if it is not what is underlined above.
 """
 
 from __future__ import annotations
 
-from torchpin.documents.base import Document, Edit
-from torchpin.report.frame import Labels, frame, last_line, line_of, place_frame
+from torchpin.documents.base import Document, Edit, Span
+from torchpin.named import NamedTuple
+from torchpin.report.frame import Labels, frame, last_line, line_of, piece, place_frame
 from torchpin.report.model import CheckView, Locator, cells_text, has_edits
 from torchpin.report.patch import last_number, patch
-from torchpin.report.style import Style, clean
+from torchpin.report.style import Style, clean, width
 from torchpin.report.wrap import wrap
 from torchpin.rules.model import UNSAFE, Finding, Fix, Related
 
 MOST_FRAMES = 3
 """Other places of one finding that are shown with their code; the others are named."""
 
+LONGEST_PIECE = 60
+"""Characters of a line that are quoted; of a longer piece the code is drawn again."""
+
 Key = tuple[str, str, tuple[tuple[str, tuple[Edit, ...]], ...]]
+
+
+class Drawn(NamedTuple):
+    """The last frame that was drawn."""
+
+    document: Document
+    span: Span
+    first: int
+    """Number of the first line of the span."""
+    last: int
+    """Number of the last that is shown."""
+    labels: Labels
 
 
 class Blocks:
@@ -30,6 +47,8 @@ class Blocks:
         self.documents = {document.path: document for document in view.documents}
         self.drawn: dict[Key, Finding] = {}
         """Each fix that was drawn, and the finding that it was drawn with."""
+        self.framed: Drawn | None = None
+        """The code that stands above the next finding."""
 
     def block(self, finding: Finding) -> str:
         """Return the lines of one finding, ending in a line end."""
@@ -37,7 +56,7 @@ class Blocks:
         lines = head(finding, style)
         where = clean(finding.path)
         if document is None or not document.text:
-            gutter = 1
+            gutter, self.framed = 1, None
             place = f":{self.locator.finding(finding).line}:1" if document is not None else ""
             lines.append(f"{style.paint('blue', ' -->')} {where}{place}")
         else:
@@ -71,15 +90,48 @@ class Blocks:
         gutter = len(str(max(numbers)))
         place = locator.finding(finding)
         arrow = style.paint("blue", f"{' ' * gutter}-->")
-        lines = [f"{arrow} {clean(finding.path)}:{place.line}:{place.column}"]
-        _, shown = frame(document, finding.span, locator, style, finding.severity, labels, gutter)
-        lines += shown
+        where = f"{arrow} {clean(finding.path)}:{place.line}:{place.column}"
+        same = self._same(finding, document, labels, gutter)
+        if same:
+            lines = wrap(same, style.columns, f"{where}, ", gutter + 4)
+        else:
+            last = last_line(document, finding.span, locator)
+            self.framed = Drawn(document, finding.span, place.line, last, labels)
+            severity = finding.severity
+            _, shown = frame(document, finding.span, locator, style, severity, labels, gutter)
+            lines = [where, *shown]
         for one in others:
             other = self.documents[one.path]
             colons = style.paint("blue", f"{' ' * gutter}:::")
             lines.append(f"{colons} {clean(one.path)}:{one.line}")
             lines += place_frame(other, one.line, one.message, locator, style, gutter)
         return gutter, lines
+
+    def _same(self, finding: Finding, document: Document, labels: Labels, gutter: int) -> str:
+        """Return what is said of a place whose line stands in the frame above; ``""``: its code is
+        drawn."""
+        above, span = self.framed, finding.span
+        if above is None or not {*labels} <= {*above.labels}:
+            return ""
+        # A file that is read once a cell of a matrix, or an environment, makes several documents.
+        if (above.document.path, above.document.text) != (document.path, document.text):
+            return ""
+        if span == above.span:
+            return "as above"
+        first = self.locator.at(document, span.start).line
+        last = self.locator.at(document, max(span.start, span.end - 1)).line
+        if first != last or not above.first <= first <= above.last:
+            return ""
+        most = min(LONGEST_PIECE, self.style.columns - gutter - 6 if self.style.columns else 99)
+        if not 0 < span.end - span.start <= most:
+            return ""
+        start, line = line_of(document, first, self.locator)
+        quoted = piece(line, span.start - start, span.end - start)
+        if "`" in quoted or not quoted.strip() or width(quoted) > most:
+            return ""
+        if line.count(document.text[slice(*span)]) > 1:
+            return ""
+        return f"same line: `{quoted}`"
 
     def _shown(self, finding: Finding) -> tuple[Labels, list[Related]]:
         """Return the related places that are shown with their code: lines of the same file, and

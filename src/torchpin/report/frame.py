@@ -145,6 +145,12 @@ def cut(line: str, start: int, end: int, columns: int) -> tuple[str, str]:
     return before + "".join(source) + after, (" " * len(before) + "".join(marks)).rstrip()
 
 
+def piece(line: str, start: int, end: int) -> str:
+    """Return characters ``[start, end)`` of ``line`` as a frame shows them."""
+    cells = _Cells(line)
+    return "".join(cells.text(column, start) for column in range(start, min(end, len(line))))
+
+
 class _Cells:
     """What stands for each character of a line."""
 
