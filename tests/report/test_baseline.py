@@ -49,7 +49,7 @@ def test_lines_above_and_messages_do_not_count(tmp_path: Path) -> None:
     before = finding(document(path))
     after = finding(document(path, f"scipy\n\n{TEXT}"), message="another sentence")
     known = counted([entry_of(before, str(tmp_path))])
-    assert split([after], known, str(tmp_path)) == ((), 1, {})
+    assert split([after], known, str(tmp_path)) == ((), (after,), {})
 
 
 @pytest.mark.parametrize(

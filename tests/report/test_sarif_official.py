@@ -59,6 +59,22 @@ def test_logs_are_valid(place: str) -> None:
         jsonschema.Draft7Validator(schema).validate(log)
 
 
+def test_a_log_with_what_is_silenced_is_valid(tmp_path: Path) -> None:
+    schema = official()
+    if schema is None:
+        pytest.skip(f"{URL} cannot be reached, and TORCHPIN_SARIF_SCHEMA names no copy of it")
+    (tmp_path / "requirements.txt").write_text(
+        "torch==2.15.0  # torchpin: ignore[TP201] no V100\ntorchvision==0.1.99\n"
+    )
+    log = log_of("--ignored", "--gpu", "V100", "--python", "3.11", folder=tmp_path)
+    jsonschema.Draft7Validator(schema).validate(log)
+    told = [one["suppressions"] for one in log["runs"][0]["results"]]
+    assert [] in told and any(told)
+    log["runs"][0]["results"][0]["suppressions"] = [{"justification": "without a kind"}]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft7Validator(schema).validate(log)
+
+
 def test_rules_and_results_say_what_services_read(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("torch==2.15.0\n")
     log = log_of("--gpu", "V100", "--python", "3.11", folder=tmp_path)

@@ -49,7 +49,7 @@ def parser() -> Parser:
     made.add_argument(
         "--ignored",
         action="store_true",
-        help="what comments and per-file-ignores silence, and why, instead",
+        help="what comments, settings, the baseline silence, and why",
     )
     made.add_argument(
         "--unsafe-fixes", action="store_true", help="count, and with --diff show, unsafe fixes too"
@@ -79,8 +79,10 @@ def main(argv: list[str]) -> int:
     args = plain_check(argv) or parser().parse(argv)
     if args.statistics and args.output_format not in (*PROSE, "concise"):
         raise UsageError("--statistics is text; it has no other --output-format")
-    if args.diff and (args.baseline or args.changed_since or args.evidence):
-        raise UsageError("--diff takes no --baseline, --changed-since, --evidence: it shows all")
+    if args.diff and (args.baseline or args.changed_since or args.evidence or args.ignored):
+        raise UsageError(
+            "--diff takes no --baseline, --changed-since, --evidence, --ignored: it shows all"
+        )
     if args.skip_unknown:
         from torchpin.cli.common import known_paths
 
@@ -88,10 +90,6 @@ def main(argv: list[str]) -> int:
         if args.paths and not paths:
             return CLEAN
         args.paths = paths
-    if args.ignored:
-        from torchpin.cli.ignored import run as list_ignored
-
-        return list_ignored(args)
     if args.diff:
         from torchpin.cli.fix import run
 
@@ -109,12 +107,17 @@ def main(argv: list[str]) -> int:
     if not args.quiet:
         for text in notes:
             note(clean(text))
-    return exit_code(view.findings, args)
+    return CLEAN if listed(view, args) else exit_code(view.findings, args)
+
+
+def listed(view: CheckView, args: Arguments) -> bool:
+    """Tell whether what is silenced is listed in place of the findings."""
+    return view.ignored is not None and args.output_format in (*PROSE, "concise")
 
 
 def found(args: Arguments) -> tuple[CheckView, tuple[str, ...]]:
     """Return what ``check`` finds, and its notes; of folders from the cache where that holds."""
-    if args.paths and all(map(_is_file, args.paths)):
+    if args.ignored or (args.paths and all(map(_is_file, args.paths))):
         return checked(args)
     from torchpin.cache import cache_for
 
@@ -137,7 +140,8 @@ def checked(args: Arguments) -> tuple[CheckView, tuple[str, ...]]:
     fleet = fleet_of(args, options)
     report = watched(options, args, lambda asked: engine.check(asked, fleet))
     baseline = fleet.settings.baseline if fleet is not None else ""
-    return view_of(report, unsafe_fixes=args.unsafe_fixes, baseline=baseline), report.notes
+    view = view_of(report, unsafe_fixes=args.unsafe_fixes, baseline=baseline, ignored=args.ignored)
+    return view, report.notes
 
 
 def rendered(view: CheckView, args: Arguments) -> str:
@@ -147,7 +151,16 @@ def rendered(view: CheckView, args: Arguments) -> str:
     if args.statistics:
         from torchpin.report import statistics
 
-        return statistics.render(view.findings, style(no_color=args.no_color))
+        told = view.findings
+        if view.ignored is not None:
+            told = tuple(one.finding for one in view.ignored)
+        return statistics.render(told, style(no_color=args.no_color))
+    if listed(view, args):
+        from torchpin.report import ignored
+
+        return ignored.render(
+            view.ignored or (), kind, style(no_color=args.no_color), closing=not args.quiet
+        )
     if kind == "json":
         from torchpin.report import json_
 

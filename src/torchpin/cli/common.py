@@ -143,8 +143,15 @@ def fleet_of(args: Arguments, options: Options) -> Fleet | None:
     return declared._replace(settings=profile.settings)
 
 
-def view_of(report: Report, *, unsafe_fixes: bool, baseline: str = "") -> CheckView:
-    """Return what the reporters take."""
+def view_of(
+    report: Report, *, unsafe_fixes: bool, baseline: str = "", ignored: bool = False
+) -> CheckView:
+    """Return what the reporters take; ``ignored``: what is silenced, too."""
+    silent = None
+    if ignored:
+        from torchpin.rules.ignores import in_order
+
+        silent = in_order(one._replace(finding=_near(one.finding)) for one in report.ignored)
     return CheckView(
         findings=ordered(tuple(_near(finding) for finding in report.findings)),
         files=len(report.documents),
@@ -154,6 +161,7 @@ def view_of(report: Report, *, unsafe_fixes: bool, baseline: str = "") -> CheckV
         stale=report.stale,
         documents=report.documents,
         baseline=baseline,
+        ignored=silent,
     )
 
 
@@ -191,14 +199,22 @@ def _must_exist(path: str) -> None:
     Raises:
         UsageError: it does not exist.
     """
-    if os.path.lexists(path):
+    try:
+        os.lstat(path)
         return
+    except PermissionError:  # who reads it tells
+        return
+    except (OSError, ValueError):
+        pass
     from torchpin.cli.parser import nearest
 
     folder, name = os.path.split(path)
     while folder and not os.path.isdir(folder) and os.path.dirname(folder) != folder:
         folder, name = os.path.split(folder)
-    beside = sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else []
+    try:
+        beside = sorted(os.listdir(folder or "."))
+    except OSError:  # not there, or not to be listed: no name can be told
+        beside = []
     hint = nearest(name, beside)
     if not hint and os.sep not in path:
         from torchpin.cli.parser import as_gpu

@@ -10,6 +10,7 @@ from torchpin.errors import UsageError
 from torchpin.evidence import ORDER
 from torchpin.report.baseline import Entry, load, split
 from torchpin.report.model import CheckView, plural
+from torchpin.rules.ignores import BASELINE, Ignored, in_order
 from torchpin.rules.model import Finding
 
 TYPE_CHECKING = False
@@ -28,12 +29,17 @@ def narrowed(view: CheckView, args: Arguments) -> tuple[CheckView, tuple[str, ..
         UsageError: no such revision, or the baseline cannot be read.
         ConfigError: the baseline is none.
     """
-    findings, notes = view.findings, []
+    findings, ignored, notes = view.findings, view.ignored or (), []
+    # What is silenced is narrowed alike.
+    findings += tuple(one.finding for one in ignored)
     if args.evidence is not None:
         findings = tuple(one for one in findings if known_by(one, args.evidence))
     if args.changed_since is not None:
         findings, note = changed(findings, args.changed_since, profile_of(args))
         notes.append(note)
+    left = {*map(id, findings)}
+    findings = tuple(one for one in view.findings if id(one) in left)
+    ignored = tuple(one for one in ignored if id(one.finding) in left)
     path = baseline_of(view, args)
     if path:
         known = load(read(path), path)
@@ -41,8 +47,9 @@ def narrowed(view: CheckView, args: Arguments) -> tuple[CheckView, tuple[str, ..
         findings = found.new
         name = os.path.relpath(path)
         if found.known:
-            are = "is" if found.known == 1 else "are"
-            notes.append(f"{plural(found.known, 'finding')} {are} in the baseline, {name}")
+            are = "is" if len(found.known) == 1 else "are"
+            notes.append(f"{plural(len(found.known), 'finding')} {are} in the baseline, {name}")
+        ignored += tuple(Ignored(one, None, name, BASELINE) for one in found.known)
         gone = sum(count for one, count in found.gone.items() if asked_for(one, path, args))
         if gone and args.changed_since is None and args.evidence is None:
             are, them = ("is", "it") if gone == 1 else ("are", "them")
@@ -50,6 +57,8 @@ def narrowed(view: CheckView, args: Arguments) -> tuple[CheckView, tuple[str, ..
                 f"{plural(gone, 'finding')} of the baseline {are} mended: "
                 f"torchpin baseline prune takes {them} out"
             )
+    if view.ignored is not None:
+        view = view._replace(ignored=in_order(ignored))
     return view._replace(findings=findings), tuple(one for one in notes if one)
 
 

@@ -45,7 +45,7 @@ class Split(NamedTuple):
     """The findings of a run, compared with a baseline."""
 
     new: tuple[Finding, ...]
-    known: int
+    known: tuple[Finding, ...]
     gone: dict[Entry, int]
     """Entries that no finding of the run fits, and how many of each."""
 
@@ -89,14 +89,16 @@ def split(findings: Sequence[Finding], known: dict[Entry, int], folder: str) -> 
     """Return which findings are new, and which entries nothing fits any more."""
     left = dict(known)
     new: list[Finding] = []
+    kept: list[Finding] = []
     for finding in findings:
         entry = entry_of(finding, folder)
         if left.get(entry, 0):
             left[entry] -= 1
+            kept.append(finding)
         else:
             new.append(finding)
     gone = {entry: count for entry, count in left.items() if count}
-    return Split(tuple(new), len(findings) - len(new), gone)
+    return Split(tuple(new), tuple(kept), gone)
 
 
 def dump(entries: Mapping[Entry, int]) -> str:

@@ -20,21 +20,26 @@ def render(view: CheckView) -> str:
     """Return the report; ``[]`` without findings.
 
     A fingerprint leaves the line out: an edit above a finding makes no new one of it. Findings that
-    are alike in one file are told apart by their number.
+    are alike in one file are told apart by their number. What is silenced is of severity info.
     """
     import json
 
     locator = Locator()
     seen: dict[str, int] = {}
+    found = [(finding, "") for finding in view.findings]
+    if view.ignored:
+        from torchpin.report.ignored import ground
+
+        found += ((one.finding, ground(one)) for one in view.ignored)
     issues: list[dict[str, Any]] = []
-    for finding in view.findings:
+    for finding, ignored in found:
         place = locator.finding(finding)
         issues.append(
             {
-                "description": _description(finding),
+                "description": _description(finding, ignored),
                 "check_name": finding.code,
                 "fingerprint": fingerprint(finding, seen),
-                "severity": SEVERITY[finding.severity],
+                "severity": SEVERITY["info" if ignored else finding.severity],
                 "location": {
                     "path": path_of(finding.path),
                     "lines": {"begin": place.line, "end": max(place.line, place.end_line)},
@@ -55,11 +60,13 @@ def path_of(path: str) -> str:
     return clean(words).encode("utf-8", "replace").decode()
 
 
-def _description(finding: Finding) -> str:
+def _description(finding: Finding, ignored: str) -> str:
     message, grounds = with_grounds(finding)
     text = [f"{finding.code} {finding.name}: {clean(message)}"]
     text += [f"because: {clean(one.text)} [{one.evidence}]" for one in grounds]
-    if finding.fix is not None:
+    if ignored:
+        text.append(f"ignored: {ignored}")
+    elif finding.fix is not None:
         text.append(f"fix ({finding.fix.safety}): {clean(fix_text(finding.fix))}")
     return " · ".join(text).encode("utf-8", "replace").decode()
 

@@ -23,11 +23,21 @@ def check(view: CheckView) -> str:
     """Return the report of ``check`` and ``fix``."""
     locator = Locator()
     counts = count(view.findings, unsafe=view.unsafe_fixes)
+    silent = {}
+    if view.ignored is not None:
+        silent["ignored"] = [
+            {
+                **_finding(one.finding, locator),
+                "ignored": {"by": one.by, "line": one.line, "reason": redact(one.reason)},
+            }
+            for one in view.ignored
+        ]
     return dump(
         {
             "version": VERSION,
             "catalog": catalog_of(view.catalog_date, view.catalog_digest, view.stale),
             "findings": [_finding(finding, locator) for finding in view.findings],
+            **silent,
             "summary": {
                 "files": view.files,
                 "errors": counts.errors,

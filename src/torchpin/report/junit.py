@@ -16,20 +16,27 @@ _NOT_XML = regex("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(view: CheckView) -> str:
-    """Return the report. Errors and warnings are failures; informations are cases that pass.
+    """Return the report. Errors and warnings are failures; informations are cases that pass, and
+    what is silenced is skipped.
 
     Without findings there is one case, which passes: services refuse a report without any.
     """
-    suites: dict[str, list[Finding]] = {}
+    suites: dict[str, list[tuple[Finding, str]]] = {}
     for finding in view.findings:
-        suites.setdefault(path_of(finding.path), []).append(finding)
+        suites.setdefault(path_of(finding.path), []).append((finding, ""))
+    silent = view.ignored or ()
+    if silent:
+        from torchpin.report.ignored import ground
+
+        for one in silent:
+            suites.setdefault(path_of(one.finding.path), []).append((one.finding, ground(one)))
     locator = Locator()
     counts = count(view.findings, unsafe=view.unsafe_fixes)
     failures = counts.errors + counts.warnings
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<testsuites name="torchpin" tests="{len(view.findings) or 1}" failures="{failures}" '
-        'errors="0">',
+        f'<testsuites name="torchpin" tests="{len(view.findings) + len(silent) or 1}" '
+        f'failures="{failures}" errors="0"{_skipped(len(silent))}>',
     ]
     if not suites:
         lines += [
@@ -38,18 +45,23 @@ def render(view: CheckView) -> str:
             "  </testsuite>",
         ]
     for path, findings in suites.items():
-        failed = sum(finding.severity != INFO for finding in findings)
+        failed = sum(not ignored and finding.severity != INFO for finding, ignored in findings)
+        skipped = _skipped(sum(ignored != "" for _, ignored in findings))
         lines.append(
             f'  <testsuite name="{_xml(path)}" tests="{len(findings)}" failures="{failed}" '
-            'errors="0">'
+            f'errors="0"{skipped}>'
         )
-        for finding in findings:
-            lines += _case(path, finding, locator)
+        for finding, ignored in findings:
+            lines += _case(path, finding, locator, ignored)
         lines.append("  </testsuite>")
     return "\n".join([*lines, "</testsuites>", ""])
 
 
-def _case(path: str, finding: Finding, locator: Locator) -> list[str]:
+def _skipped(number: int) -> str:
+    return f' skipped="{number}"' if number else ""
+
+
+def _case(path: str, finding: Finding, locator: Locator, ignored: str) -> list[str]:
     place = locator.finding(finding)
     name = _xml(f"{finding.code} {finding.name} line {place.line}, column {place.column}")
     head = (
@@ -61,6 +73,9 @@ def _case(path: str, finding: Finding, locator: Locator) -> list[str]:
     if finding.fix is not None:
         body.append(f"fix ({finding.fix.safety}): {clean(fix_text(finding.fix))}")
     text = _xml("\n".join(body))
+    if ignored:
+        why = _xml(f"{clean(finding.message)} (ignored: {ignored})")
+        return [head, f'      <skipped message="{why}"/>', "    </testcase>"]
     if finding.severity == INFO:
         inner = f"      <system-out>{text}</system-out>"
     else:

@@ -31,10 +31,11 @@ def render(view: CheckView) -> str:
         )
         if number
     ]
-    if not told:
+    silent = _silent(view)
+    if not told and not silent:
         files = plural(view.files, "file")
         return f"### torchpin: no findings\n\n{files}, catalog of {view.catalog_date}.\n"
-    lines = [f"### torchpin: {', '.join(told)}", ""]
+    lines = [f"### torchpin: {', '.join(told) or 'no findings'}", ""]
     size, left = len(lines[0]), len(view.findings)
     locator = Locator()
     path = None
@@ -49,12 +50,33 @@ def render(view: CheckView) -> str:
             break
         lines += part
         left -= 1
+    for number, line in enumerate(silent):
+        size += len(line) + 1
+        if size > LIMIT:
+            lines += [f"… and {len(silent) - number} more are ignored.", ""]
+            break
+        lines += [line, *([""] if number == len(silent) - 1 else ())]
     closing = f"{plural(view.files, 'file')}, catalog of {view.catalog_date}."
     if counts.fixable:
         closing += f" `torchpin fix` mends {counts.fixable}."
     if counts.hidden:
         closing += f" `torchpin fix --unsafe-fixes` mends {counts.hidden} more."
     return "\n".join([*lines, closing, ""])
+
+
+def _silent(view: CheckView) -> list[str]:
+    """Return a line for each finding that is silenced, and by whose word."""
+    if not view.ignored:
+        return []
+    from torchpin.report.ignored import ground
+
+    locator = Locator()
+    return [
+        f"- ignored: {_text(path_of(one.finding.path))} line {locator.finding(one.finding).line}: "
+        f"{one.finding.severity} `{one.finding.code}` {_text(one.finding.message)} "
+        f"({_text(ground(one))})"
+        for one in view.ignored
+    ]
 
 
 def _finding(finding: Finding, locator: Locator) -> list[str]:

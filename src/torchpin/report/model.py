@@ -8,6 +8,10 @@ from torchpin.documents.base import Document, Position, line_starts, position
 from torchpin.named import NamedTuple
 from torchpin.rules.model import DISPLAY, ERROR, INFO, SAFE, UNSAFE, WARNING, Because, Finding, Fix
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what is kept is shown again without the rules
+    from torchpin.rules.ignores import Ignored
+
 
 class CheckView(NamedTuple):
     """The findings of one run with what a report says beside them."""
@@ -27,6 +31,8 @@ class CheckView(NamedTuple):
     """What was read, to show other places that belong to a finding."""
     baseline: str = ""
     """Path of the baseline that the settings name."""
+    ignored: tuple[Ignored, ...] | None = None
+    """What comments, settings and the baseline silence, in reading order; None: not asked for."""
 
 
 class Counts(NamedTuple):

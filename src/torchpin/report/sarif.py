@@ -10,6 +10,7 @@ from torchpin.report.model import CheckView, Locator, fix_text, has_edits, with_
 from torchpin.report.pages import pages
 from torchpin.report.rule_docs import RuleText
 from torchpin.report.style import redact
+from torchpin.rules.ignores import Ignored
 from torchpin.rules.model import Finding, Fix
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -40,13 +41,27 @@ def render(view: CheckView, rules: Iterable[RuleText], version: str) -> str:
     import json
 
     known: dict[str, RuleText] = {rule.code: rule for rule in rules}
+    silent = view.ignored or ()
+    found = (*view.findings, *(one.finding for one in silent))
     fired: list[RuleText] = [
         known.get(code) or RuleText(code, finding.name, finding.severity, finding.name, "")
-        for code, finding in sorted({f.code: f for f in view.findings}.items())
+        for code, finding in sorted({f.code: f for f in found}.items())
     ]
     number = {rule.code: index for index, rule in enumerate(fired)}
     locator = Locator()
     seen: dict[str, int] = {}
+    results = [
+        {
+            **_result(finding, number[finding.code], locator),
+            "partialFingerprints": {"torchpin/v1": fingerprint(finding, seen)},
+        }
+        for finding in found
+    ]
+    if view.ignored is not None:
+        # Of all results or of none it is said whether they are suppressed (SARIF 2.1.0, 3.27.23).
+        told = [*([] for _ in view.findings), *([_suppression(one)] for one in silent)]
+        for result, suppressions in zip(results, told, strict=True):
+            result["suppressions"] = suppressions
     log = {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -66,13 +81,7 @@ def render(view: CheckView, rules: Iterable[RuleText], version: str) -> str:
                     "catalogDate": view.catalog_date,
                     "catalogDigest": view.catalog_digest,
                 },
-                "results": [
-                    {
-                        **_result(finding, number[finding.code], locator),
-                        "partialFingerprints": {"torchpin/v1": fingerprint(finding, seen)},
-                    }
-                    for finding in view.findings
-                ],
+                "results": results,
             }
         ],
     }
@@ -151,6 +160,17 @@ def _result(finding: Finding, index: int, locator: Locator) -> dict[str, Any]:
     }
     if properties:
         out["properties"] = properties
+    return out
+
+
+def _suppression(one: Ignored) -> dict[str, Any]:
+    """Return by whose word a result is suppressed: a comment in its file, or something outside."""
+    out: dict[str, Any] = {"kind": "external" if one.line is None else "inSource"}
+    if one.line is not None:
+        out["location"] = _location(one.finding.path, {"startLine": one.line})
+    if one.reason:
+        reason = redact(one.reason)
+        out["justification"] = reason if one.line is not None else f"{one.by}: {reason}"
     return out
 
 

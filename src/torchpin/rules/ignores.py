@@ -13,6 +13,9 @@ from torchpin.rules.context import Context, Way
 from torchpin.rules.model import DISPLAY, INFO, WARNING, Because, Finding, Fix
 from torchpin.rules.registry import Rule, all_rules
 
+COMMENT = "comment"
+SETTING = "per-file-ignores"
+BASELINE = "baseline"
 ACROSS = "TP5"
 """Rules that compare files: of one file alone they say nothing."""
 
@@ -141,9 +144,12 @@ class Ignored(NamedTuple):
 
     finding: Finding
     line: int | None
-    """Where the comment stands; None: a setting or an option silences it."""
+    """Where the comment stands; None: a setting, an option or a baseline silences it."""
     reason: str
-    """What the comment gives as its reason, or the pattern and the codes of the setting."""
+    """What the comment gives as its reason, the pattern and the codes of the setting, or the path
+    of the baseline."""
+    by: str = COMMENT
+    """``COMMENT``, ``SETTING`` or ``BASELINE``."""
 
 
 _OF_COMMENTS = ("TP002", "TP004")
@@ -160,7 +166,7 @@ def ignored(finding: Finding, per_file: Iterable[tuple[str, tuple[str, ...]]]) -
         if (named or fnmatch(path, f"*/{pattern}")) and any(
             code == "ALL" or finding.code.startswith(code) for code in codes
         ):
-            return Ignored(finding, None, f"{pattern}: {', '.join(codes)}")
+            return Ignored(finding, None, f"{pattern}: {', '.join(codes)}", SETTING)
     if finding.document is None:
         return None
     if not finding.document.comments:
@@ -171,6 +177,13 @@ def ignored(finding: Finding, per_file: Iterable[tuple[str, tuple[str, ...]]]) -
         if (one.codes or bare) and one.covers(finding.code, line):
             return Ignored(finding, one.line, one.reason)
     return None
+
+
+def in_order(found: Iterable[Ignored]) -> tuple[Ignored, ...]:
+    """Return what is silenced in reading order: by path, place, code."""
+    return tuple(
+        sorted(found, key=lambda one: (one.finding.path, one.finding.span.start, one.finding.code))
+    )
 
 
 def suppressed(finding: Finding, per_file: Iterable[tuple[str, tuple[str, ...]]]) -> bool:
