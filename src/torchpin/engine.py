@@ -205,6 +205,7 @@ def read(
     else:
         found = discover(options.paths or (".",), KINDS)
         paths = [file.path for file in found.files]
+        notes += found.notes()
         asked = options.paths or (".",)
         if fleet is not None:
             paths += sources_of(fleet.settings, fleet.path, asked, paths)

@@ -63,6 +63,8 @@ _HEAD = 32 * 1024
 """Bytes of a Python file in which a block of metadata is looked for."""
 _LARGEST = 1024 * 1024
 """Bytes; a larger script carries data (a self-extracting installer), not pins."""
+_TOLD = 3
+"""Folders that could not be listed, which are told one by one."""
 _OTHER_KINDS = (".toml", ".lock", ".json", ".yaml", ".yml", ".py", ".cfg", ".whl", ".zip")
 
 
@@ -103,6 +105,18 @@ class Found(NamedTuple):
 
     files: tuple[FoundFile, ...]
     skipped: tuple[tuple[str, str], ...] = ()
+
+    def notes(self) -> list[str]:
+        """Return a sentence on each of the first folders that were skipped, and one on the rest."""
+        told = [f"{path} was not looked into: {why}" for path, why in self.skipped[:_TOLD]]
+        left = len(self.skipped) - _TOLD
+        if left > 0:
+            told.append(
+                f"{left} more folders were not looked into"
+                if left > 1
+                else "1 more folder was not looked into"
+            )
+        return told
 
 
 def discover(paths: Sequence[str], kinds: frozenset[str] | None = None) -> Found:
