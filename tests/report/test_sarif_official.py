@@ -32,10 +32,11 @@ def official() -> Any:
         return None
 
 
-def log_of(*words: str, folder: Path = ROOT) -> Any:
+def log_of(*words: str, folder: Path = ROOT, environ: dict[str, str] | None = None) -> Any:
     done = subprocess.run(
         [sys.executable, "-m", "torchpin", "check", "--output-format", "sarif", *words],
         cwd=folder,
+        env=environ,
         capture_output=True,
         text=True,
         timeout=120,
@@ -88,6 +89,30 @@ def test_rules_and_results_say_what_services_read(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("# one line more\ntorch==2.15.0\n")
     moved = log_of("--gpu", "V100", "--python", "3.11", folder=tmp_path)["runs"][0]["results"]
     assert result["partialFingerprints"] in [one["partialFingerprints"] for one in moved]
+
+
+def test_rules_lead_to_their_pages_where_the_package_names_them(tmp_path: Path) -> None:
+    """No link is written as long as the metadata name no documentation; then every rule has one."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "requirements.txt").write_text("torch==2.15.0\n")
+    installed = tmp_path / "installed" / "torchpin-99.dist-info"
+    installed.mkdir(parents=True)
+    for url in ("", "https://docs.example/torchpin/"):
+        more = f"Project-URL: Documentation, {url}\n" if url else ""
+        (installed / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: torchpin\nVersion: 99\n{more}"
+        )
+        environ = {**os.environ, "PYTHONPATH": str(installed.parent)}
+        log = log_of("--gpu", "V100", folder=folder, environ=environ)
+        rules = log["runs"][0]["tool"]["driver"]["rules"]
+        page = f"{url}reference/rules/"
+        assert rules and [one.get("helpUri") for one in rules] == [
+            f"{page}{one['id']}/" if url else None for one in rules
+        ]
+        for one in rules:
+            assert (ROOT / "docs" / "reference" / "rules" / f"{one['id']}.md").is_file()
+    assert "docs.example" not in json.dumps(log_of("--gpu", "V100", folder=folder))
 
 
 def test_a_fix_that_would_write_credentials_stays_out(tmp_path: Path) -> None:

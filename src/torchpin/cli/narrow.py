@@ -10,7 +10,6 @@ from torchpin.errors import UsageError
 from torchpin.evidence import ORDER
 from torchpin.report.baseline import Entry, load, split
 from torchpin.report.model import CheckView, plural
-from torchpin.rules.ignores import BASELINE, Ignored, in_order
 from torchpin.rules.model import Finding
 
 TYPE_CHECKING = False
@@ -49,7 +48,11 @@ def narrowed(view: CheckView, args: Arguments) -> tuple[CheckView, tuple[str, ..
         if found.known:
             are = "is" if len(found.known) == 1 else "are"
             notes.append(f"{plural(len(found.known), 'finding')} {are} in the baseline, {name}")
-        ignored += tuple(Ignored(one, None, name, BASELINE) for one in found.known)
+        if view.ignored is not None:
+            from torchpin.rules.ignores import BASELINE, Ignored, in_order
+
+            more = (Ignored(one, None, name, BASELINE) for one in found.known)
+            ignored = in_order((*ignored, *more))
         gone = sum(count for one, count in found.gone.items() if asked_for(one, path, args))
         if gone and args.changed_since is None and args.evidence is None:
             are, them = ("is", "it") if gone == 1 else ("are", "them")
@@ -58,7 +61,7 @@ def narrowed(view: CheckView, args: Arguments) -> tuple[CheckView, tuple[str, ..
                 f"torchpin baseline prune takes {them} out"
             )
     if view.ignored is not None:
-        view = view._replace(ignored=in_order(ignored))
+        view = view._replace(ignored=ignored)
     return view._replace(findings=findings), tuple(one for one in notes if one)
 
 
