@@ -285,6 +285,8 @@ def test_a_hash_of_no_known_wheel_is_unknown(choose: Choose) -> None:
     [
         (f"torch==2.4.1\n--extra-index-url {W}/cpu\n", "pypi"),
         (f"torchvision==0.22.1\n--extra-index-url {W}/cpu\n", "channel"),
+        (f"torchaudio==2.6.0\n--extra-index-url {W}/cu126\n", "pypi"),
+        (f"torchaudio==2.7.1\n--extra-index-url {W}/cu128\n", "channel"),
         # an address that is given again keeps its first place, with or without its last slash
         (f"torchvision==0.22.1\n--extra-index-url {W}/cpu\n--extra-index-url {PYPI}\n", "channel"),
         (f"torchvision==0.22.1\n--extra-index-url {W}/cpu\n--extra-index-url {PYPI}/\n", "channel"),

@@ -206,6 +206,11 @@ def fitting(found: list[Candidate], target: Target) -> list[Candidate]:
     return fits
 
 
+_FIRST_MANYLINUX = {"torch": "2.7", "torchvision": "0.22", "torchaudio": "2.7"}
+"""First releases whose wheels for Linux on ARM have a ``manylinux`` tag on the channels; those
+before say ``linux_aarch64`` (file names in public lock files: torchaudio 2.6.0 and 2.7.1 …)."""
+
+
 def _tag_rank(build: Build, twin: str | None) -> tuple[bool, bool]:
     """Return whether the tag of ``build`` ranks with PyPI's, and whether that is guessed.
 
@@ -215,8 +220,14 @@ def _tag_rank(build: Build, twin: str | None) -> tuple[bool, bool]:
     """
     if build.home == "pypi" or build.label or not build.platform.startswith("linux"):
         return True, False
-    floor = build.glibc or twin
-    return floor not in (None, "2.17"), build.glibc is None and twin is not None
+    if build.glibc is not None:
+        return build.glibc != "2.17", False
+    if twin is None:
+        return False, False
+    first = _FIRST_MANYLINUX.get(build.package)
+    if first is not None and version_of(build.version) < version_of(first):
+        return False, False
+    return twin != "2.17", True
 
 
 def without_yanked(ask: Ask, fits: list[Candidate]) -> list[Candidate]:
