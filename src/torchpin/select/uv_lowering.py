@@ -48,6 +48,13 @@ def placed_index(
     return PlacedIndex(document, line, index.option, index.url, kind)
 
 
+def _by_package(document: Document) -> dict[str, list[Source]]:
+    found: dict[str, list[Source]] = {}
+    for source in project_of(document).sources:
+        found.setdefault(source.package, []).append(source)
+    return found
+
+
 class Lowering:
     """The sources of a project and of the members of its workspace, checked as uv checks them."""
 
@@ -86,16 +93,12 @@ class Lowering:
     def _checked_sources(self, document: Document) -> dict[str, list[Source]]:
         """Return the sources by package.
 
+        uv checks a source that ``no-sources`` or ``no-sources-package`` puts out of use, too.
+
         Raises:
             Refused: two neighbouring entries of a list overlap.
         """
-        if self.settings.no_sources:
-            return {}
-        found: dict[str, list[Source]] = {}
-        for source in project_of(document).sources:
-            if source.package in self.settings.sourceless:
-                continue
-            found.setdefault(source.package, []).append(source)
+        found = _by_package(document)
         for package, sources in found.items():
             for one, other in pairwise(sources):
                 if (one.extra, one.group) != (other.extra, other.group):
@@ -109,7 +112,9 @@ class Lowering:
                         f"{one.marker} and {other.marker}"
                     )
                     raise Refused(text)
-        return found
+        if self.settings.no_sources:
+            return {}
+        return {name: found[name] for name in found if name not in self.settings.sourceless}
 
     def _check_scopes(self, document: Document) -> None:
         """Check that the extras and groups of sources exist and hold the package.
@@ -118,7 +123,7 @@ class Lowering:
             Refused: one does not; uv reads no further then.
         """
         project = project_of(document)
-        for package, sources in self._sources[document.path].items():
+        for package, sources in _by_package(document).items():
             for source in sources:
                 for kind, name in (("extra", source.extra), ("group", source.group)):
                     if name is None:
