@@ -19,7 +19,8 @@ with atheris.instrument_imports(include=["torchpin"]):
     from torchpin.documents.dockerfile import read_dockerfile
     from torchpin.documents.github_workflow import read_github_workflow
     from torchpin.documents.gitlab_ci import read_gitlab_ci
-    from torchpin.documents.makefile import read_justfile, read_makefile
+    from torchpin.documents.justfile import read_justfile
+    from torchpin.documents.makefile import read_makefile
     from torchpin.documents.pdm_lock import read_pdm_lock
     from torchpin.documents.poetry_lock import read_poetry_lock
     from torchpin.documents.pylock import read_pylock

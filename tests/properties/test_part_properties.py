@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from torchpin.documents.base import Document, Span
 from torchpin.documents.dockerfile import read_dockerfile
-from torchpin.documents.makefile import read_justfile, read_makefile
+from torchpin.documents.justfile import read_justfile
+from torchpin.documents.makefile import read_makefile
 from torchpin.documents.scripts import read_shell
 
 READERS: dict[str, Callable[[str, bytes], Document]] = {

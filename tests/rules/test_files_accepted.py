@@ -102,7 +102,7 @@ JUSTFILES = fixed("justfile")
 @pytest.mark.skipif(sys.platform != "linux", reason="recipes of other systems are left out there")
 @pytest.mark.parametrize("path", JUSTFILES, ids=lambda p: p.parts[-3])
 def test_just_runs_the_lines_that_were_written(path: Path, tmp_path: Path) -> None:
-    from torchpin.documents.makefile import read_justfile
+    from torchpin.documents.justfile import read_justfile
 
     shutil.copy(path, tmp_path)
     just = tool("just")

@@ -52,7 +52,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         "makefile", r"(?:GNU)?[Mm]akefile(?:\.[^/]+)?|[^/]+\.(?:mk|mak)", "makefile:read_makefile"
     ),
-    Form("justfile", r"\.?[Jj]ustfile|[^/]+\.just", "makefile:read_justfile"),
+    Form("justfile", r"\.?[Jj]ustfile|[^/]+\.just", "justfile:read_justfile"),
     Form("Pipfile", "Pipfile", "pipfile:read_pipfile"),
     Form("Pipfile.lock", r"Pipfile\.lock", "pipfile_lock:read_pipfile_lock"),
     Form("pixi.toml", r"pixi\.toml", "pixi_toml:read_pixi_toml"),

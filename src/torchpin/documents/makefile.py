@@ -1,7 +1,7 @@
-"""Makefiles and justfiles: variables with defaults, and what their recipes install.
+"""Makefiles: variables with defaults, and what their recipes install.
 
-Sources: https://www.gnu.org/software/make/manual/ and https://just.systems/man/en/. Each recipe
-line is a script of its own; a target is an environment of its own.
+Source: https://www.gnu.org/software/make/manual/. Each recipe line is a script of its own; a target
+is an environment of its own.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from torchpin.documents.atoms import Atom, Source, Word, cut, span_of, text_of, unknown
-from torchpin.documents.base import Document, Span
+from torchpin.documents.base import Document
 from torchpin.documents.command_parts import Setting
 from torchpin.documents.commands import Reader
+from torchpin.documents.make_lines import Line, closing_bracket, lines_of, logical_lines
 from torchpin.documents.parts import Part, file_of
 from torchpin.documents.scripts import INSTALLS, notes_in
 from torchpin.documents.shell import read_script
 from torchpin.errors import TorchpinError
-from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 
 _ASSIGN = regex(
@@ -31,37 +31,9 @@ _DEFINE = regex(r"\s*(?:(?:override|export)\s+)*define\s+([A-Za-z_.][\w.-]*)\s*(
 _ENDEF = regex(r"\s*endef\b")
 _INCLUDE = regex(r"\s*(?:-|s)?include\s+")
 _CONDITION = regex(r"\s*(ifeq|ifneq|ifdef|ifndef)\b")
-_JUST_ASSIGN = regex(r"(?P<export>export\s+)?(?P<name>[A-Za-z_][\w-]*)\s*:=\s*")
-_JUST_RECIPE = regex(r"@?(?P<name>[A-Za-z_][\w-]*)(?P<args>[^:]*):(?!=)")
-_JUST_ARG = regex(
-    r"[+*]*(?P<export>\$)?(?P<name>[A-Za-z_][\w-]*)\s*=\s*"
-    r"(?:\"(?P<double>[^\"\\]*)\"|'(?P<single>[^']*)'|(?P<variable>[A-Za-z_][\w-]*)(?![\w(-]))"
-)
-_JUST_EXPORTS = regex(r"set\s+export\s*(?::=\s*(true|false)\s*)?(?:#.*)?")
-_JUST_TEXT = regex(r"\"([^\"\\]*)\"|'([^']*)'")
-_JUST_DEFAULT = regex(
-    r"(?:env_var_or_default|env)\(\s*(?:\"[^\"]*\"|'[^']*')\s*,\s*(?:\"([^\"\\]*)\"|'([^']*)')\s*\)"
-)
-_JUST_USE = regex(r"\{\{\s*([^{}]*?)\s*\}\}")
-_JUST_ATTRIBUTES = regex(r"\[(.*)\]\s*")
-_JUST_SYSTEMS = {
-    "linux": "sys_platform == 'linux'",
-    "macos": "sys_platform == 'darwin'",
-    "windows": "sys_platform == 'win32'",
-    "unix": "sys_platform != 'win32'",
-}
 _DEEPEST = 12
 _LONGEST = 2_000
 """Atoms that a value may grow to."""
-
-
-class _Line(NamedTuple):
-    """A logical line: continuations joined as ``make`` joins them outside recipes."""
-
-    atoms: Word
-    text: str
-    span: Span
-    recipe: bool
 
 
 class _Makefile:
@@ -84,7 +56,7 @@ class _Makefile:
 
     def read(self) -> Iterator[Part]:
         """Yield the parts of all recipes."""
-        lines = list(_logical_lines(self.text))
+        lines = list(logical_lines(self.text))
         self.define(lines)
         target = ""
         reader: Reader | None = None
@@ -137,13 +109,13 @@ class _Makefile:
             for name, value in scope.items()
             if name in exported
         }
-        for line in _lines_of(expanded):
+        for line in lines_of(expanded):
             reader.fresh()
             reader.read(read_script(Source(line), environ))
 
     # -- variables
 
-    def define(self, lines: list[_Line], depth: int = 0) -> None:
+    def define(self, lines: list[Line], depth: int = 0) -> None:
         """Take in the variables: recipes see what they are at the end of the file.
 
         ``depth``: of the conditions that an including file has put around it all.
@@ -223,7 +195,7 @@ class _Makefile:
             other = _Makefile(file_of(self.file.path, data, "makefile"), self.load)
             other.included = self.included
             other.variables = dict(self.variables)
-            other.define(list(_logical_lines(other.text)), depth)
+            other.define(list(logical_lines(other.text)), depth)
             self.included = other.included
             for name, value in other.variables.items():
                 if value is not self.variables.get(name):
@@ -232,7 +204,7 @@ class _Makefile:
                     )
             self.exported |= other.exported
 
-    def assign(self, line: _Line, match: re.Match[str], scope: dict[str, Word], depth: int) -> None:
+    def assign(self, line: Line, match: re.Match[str], scope: dict[str, Word], depth: int) -> None:
         """Take in one assignment."""
         name, operator = match["name"], match["op"]
         end = len(line.text)
@@ -302,7 +274,7 @@ class _Makefile:
                 at = index = index + 2
                 continue
             if following in "({":
-                close = _closing(text, index + 1)
+                close = closing_bracket(text, index + 1)
                 if close < 0:
                     at = index
                     index += 1
@@ -330,70 +302,6 @@ class _Makefile:
         return tuple(found)
 
 
-def _lines_of(word: Word) -> Iterator[Word]:
-    """Yield the lines that a recipe line has become: a variable may hold several."""
-    text = text_of(word)
-    at = 0
-    for match in re.finditer(r"(?<!\\)\n|\Z", text):
-        lead = re.compile(r"[ \t]*[@+-]*[ \t]*").match(text, at)
-        begin = lead.end() if lead is not None and at else at
-        if begin < match.start():
-            yield cut(word, begin, match.start())
-        at = match.end()
-
-
-def _closing(text: str, start: int) -> int:
-    """Return the offset of the bracket that closes the one at ``start``, -1 if none does."""
-    pairs = {"(": ")", "{": "}"}
-    opening = text[start]
-    closing = pairs[opening]
-    depth = 0
-    for at in range(start, min(len(text), start + 2000)):
-        if text[at] == opening:
-            depth += 1
-        elif text[at] == closing:
-            depth -= 1
-            if depth == 0:
-                return at
-    return -1
-
-
-def _logical_lines(text: str) -> Iterator[_Line]:
-    """Yield the lines of a Makefile; a recipe line keeps its continuations for the shell."""
-    physical = list(re.finditer(r"[^\n]*(?:\n|\Z)", text))
-    at = 0
-    while at < len(physical):
-        first = physical[at]
-        body = first[0].rstrip("\r\n")
-        recipe = body.startswith("\t")
-        begin = first.start() + (1 if recipe else 0)
-        atoms: list[Atom] = []
-        end = begin
-        while at < len(physical):
-            line = physical[at]
-            body = line[0].rstrip("\r\n")
-            start = line.start() if atoms or not recipe else begin
-            if atoms and recipe and body.startswith("\t"):
-                start = line.start() + 1
-            end = line.start() + len(body)
-            slashes = len(body) - len(body.rstrip("\\"))
-            at += 1
-            if slashes % 2 and at < len(physical):
-                if recipe:
-                    stop = line.start() + len(line[0])
-                    atoms.append(Atom(text[start:stop], start, stop, True))
-                else:
-                    atoms.append(Atom(text[start : end - 1], start, end - 1, True))
-                    atoms.append(Atom(" ", end - 1, end, False))
-                continue
-            atoms.append(Atom(text[start:end], start, end, True))
-            break
-        word = tuple(atom for atom in atoms if atom.value)
-        value = text_of(word)
-        if value.strip() and not (not recipe and value.lstrip().startswith("#")):
-            yield _Line(word, value, Span(begin, end), recipe)
-
-
 def read_makefile(path: str, data: bytes, load: Callable[[str], bytes] | None = None) -> Document:
     """Return the document of a Makefile; never raises.
 
@@ -404,139 +312,3 @@ def read_makefile(path: str, data: bytes, load: Callable[[str], bytes] | None = 
         return file
     file = file._replace(comments=notes_in(file.text))
     return file._replace(parts=tuple(_Makefile(file, load).read()))
-
-
-# -- just
-
-
-def read_justfile(path: str, data: bytes) -> Document:
-    """Return the document of a justfile; never raises."""
-    file = file_of(path, data, "justfile")
-    if INSTALLS.search(file.text) is None:
-        return file
-    file = file._replace(comments=notes_in(file.text))
-    parts: list[Part] = []
-    variables: dict[str, Word] = {}
-    exported: set[str] = set()
-    recipes: list[tuple[str, str, re.Match[str], int, list[tuple[int, int]]]] = []
-    all_exported = False
-    systems: list[str] = []
-    lines = list(re.finditer(r"[^\n]*(?:\n|\Z)", file.text))
-    current: list[tuple[int, int]] | None = None
-    for line in lines:
-        body = line[0].rstrip("\r\n")
-        if not body.strip():
-            continue
-        if body[0] in " \t":
-            if current is not None:
-                current.append((line.start(), line.start() + len(body)))
-            continue
-        current = None
-        if body.startswith("#"):
-            continue
-        attributes = _JUST_ATTRIBUTES.fullmatch(body)
-        if attributes is not None:
-            named = [one.strip() for one in attributes[1].split(",")]
-            systems += [_JUST_SYSTEMS[one] for one in named if one in _JUST_SYSTEMS]
-            continue
-        setting_line = _JUST_EXPORTS.fullmatch(body)
-        if setting_line is not None:
-            all_exported = setting_line[1] != "false"
-            continue
-        match = _JUST_ASSIGN.match(body)
-        if match is not None:
-            value = _just_value(body, match.end(), line.start())
-            at = line.start()
-            variables[match["name"]] = value or (unknown(match["name"], at, at),)
-            if match["export"]:
-                exported.add(match["name"])
-            continue
-        recipe = _JUST_RECIPE.match(body)
-        if recipe is not None:
-            current = []
-            recipes.append((recipe["name"], " or ".join(systems), recipe, line.start(), current))
-            systems = []
-    for name, marker, head, offset, body_lines in recipes:
-        where = f"recipe {name} {marker}" if marker else f"recipe {name}"
-        setting = Setting(file, prefix=f"recipe {name}, ", environment=where)
-        reader = Reader(setting)
-        own, given = _just_parameters(head, offset, variables)
-        scope = {**variables, **own}
-        seen = set(scope) if all_exported else exported | given
-        environ = {key: value for key, value in scope.items() if key in seen}
-        for word in _just_scripts(file.text, body_lines):
-            reader.fresh()
-            reader.read(read_script(Source(_interpolated(word, scope)), environ))
-        parts += [one._replace(marker=marker or None) for one in reader.parts]
-    return file._replace(parts=tuple(parts))
-
-
-def _just_value(body: str, at: int, offset: int) -> Word | None:
-    match = _JUST_TEXT.match(body, at) or _JUST_DEFAULT.match(body, at)
-    if match is None or body[match.end() :].split("#")[0].strip():
-        return None
-    which = 1 if match[1] is not None else 2
-    return (Atom(match[which], offset + match.start(which), offset + match.end(which), True),)
-
-
-def _just_parameters(
-    head: re.Match[str], offset: int, variables: Mapping[str, Word]
-) -> tuple[dict[str, Word], set[str]]:
-    """Return the defaults of a recipe's parameters, and which of these it exports (``$name``)."""
-    own: dict[str, Word] = {}
-    exported: set[str] = set()
-    for one in _JUST_ARG.finditer(head["args"]):
-        name, variable = one["name"], one["variable"]
-        if variable is not None:
-            value = own.get(variable) or variables.get(variable)
-            start = offset + head.start("args") + one.start("variable")
-            span = (start, start + len(variable))
-            own[name] = (
-                tuple(atom.used_at(*span, variable) for atom in value)
-                if value
-                else (unknown(variable, *span),)
-            )
-        else:
-            which = "double" if one["double"] is not None else "single"
-            start = offset + head.start("args") + one.start(which)
-            own[name] = (Atom(one[which], start, start + len(one[which]), True),)
-        if one["export"]:
-            exported.add(name)
-    return own, exported
-
-
-def _just_scripts(text: str, lines: list[tuple[int, int]]) -> Iterator[Word]:
-    """Yield the scripts of a recipe: one a line, or all of it where it begins with ``#!``."""
-    if lines and text[lines[0][0] : lines[0][1]].lstrip().startswith("#!"):
-        first = text[lines[0][0] : lines[0][1]]
-        if re.search(r"\b(?:ba|da|z|k)?sh\b", first):
-            yield (Atom(text[lines[0][1] : lines[-1][1]], lines[0][1], lines[-1][1], True),)
-        return
-    at = 0
-    while at < len(lines):
-        start, end = lines[at]
-        while text[end - 1] == "\\" and at + 1 < len(lines):
-            at += 1
-            end = lines[at][1]
-        lead = re.match(r"[ \t]*[@-]*[ \t]*", text[start:end])
-        start += lead.end() if lead is not None else 0
-        yield (Atom(text[start:end], start, end, True),)
-        at += 1
-
-
-def _interpolated(word: Word, scope: Mapping[str, Word]) -> Word:
-    """Return a recipe line with ``{{name}}`` replaced."""
-    text = text_of(word)
-    found: list[Atom] = []
-    at = 0
-    for match in _JUST_USE.finditer(text):
-        found += cut(word, at, match.start())
-        span = span_of(cut(word, match.start(), match.end()))
-        value = scope.get(match[1])
-        if value is None:
-            found.append(unknown(match[1], *span))
-        else:
-            found += [atom.used_at(*span, match[1]) for atom in value]
-        at = match.end()
-    found += cut(word, at)
-    return tuple(found)
