@@ -16,7 +16,7 @@ from torchpin.catalog.store import Catalog, load_catalog
 from torchpin.documents.base import Document
 from torchpin.documents.discover import discover
 from torchpin.documents.kinds import KINDS, REQUIREMENTS, kind_of
-from torchpin.documents.loader import kind_by_text, load, read_as
+from torchpin.documents.loader import kind_by_text, load, read_as, read_bytes
 from torchpin.errors import TorchpinError, UsageError
 from torchpin.fleet.model import Fleet, NodeGroup, Settings
 from torchpin.judge.alike import SharedJudge
@@ -158,9 +158,19 @@ class Reader:
         if key in self.overlay:
             if key not in self.cache:
                 name, data = self.overlay[key]
-                self.cache[key] = read_as(kind_of(name) or kind_by_text(data), name, data)
+                kind = kind_of(name) or kind_by_text(data)
+                self.cache[key] = read_as(kind, name, data, self.read)
             return self.cache[key]
-        return load(path, self.cache)
+        return load(path, self.cache, self.read)
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of a file that another one is read with.
+
+        Raises:
+            TorchpinError: the file cannot be read.
+        """
+        held = self.overlay.get(os.path.realpath(path)) if self.overlay else None
+        return held[1] if held is not None else read_bytes(path)
 
 
 def sources_of(

@@ -15,7 +15,7 @@ from torchpin import seen
 from torchpin.catalog.model import PLATFORMS
 from torchpin.documents.base import Document, line_starts, position
 from torchpin.documents.kinds import CI
-from torchpin.documents.parts import IMAGE, Image, Part
+from torchpin.documents.parts import IMAGE, Image, Part, Reserved
 from torchpin.fleet.model import Fleet, NodeGroup, Python, Target
 from torchpin.patterns import regex
 from torchpin.rules.context import Way
@@ -66,7 +66,7 @@ def part_entries(file: Document, client: str | None, fleet: Fleet, load: Load) -
         ):
             if not found.install.requirements and not found.before:
                 continue
-            here = part_targets(found.part, targets)
+            here = part_targets(found.part, targets, fleet)
             if not here and targets:  # for systems that the fleet does not hold
                 continue
             yield Entry(
@@ -78,6 +78,34 @@ def part_entries(file: Document, client: str | None, fleet: Fleet, load: Load) -
                 found.part,
                 found.before,
             )
+
+
+def for_services(files: Iterable[Document], documents: Iterable[Document]) -> list[Document]:
+    """Return files whose parts know of the GPUs that services reserve for them alone.
+
+    What is built for a service of another compose file, too, is left as it is.
+    """
+    reserved: dict[tuple[str, str], list[Reserved]] = {}
+    others: set[str] = set()
+    for document in documents:
+        for one in document.reserved:
+            reserved.setdefault((os.path.realpath(one.of[0]), one.of[1]), []).append(one)
+        if not document.reserved:
+            others.update(os.path.realpath(path) for path, _ in document.called)
+
+    def informed(part: Part, real: str) -> Part:
+        some = reserved.get((real, part.name), [])
+        if len({bool(one.words) for one in some}) != 1:
+            return part
+        return part._replace(gpu=some[0]) if some[0].words else part._replace(without_gpu=True)
+
+    found: list[Document] = []
+    for file in files:
+        real = os.path.realpath(file.path) if file.kind == "dockerfile" else ""
+        if real and real not in others:
+            file = file._replace(parts=tuple(informed(part, real) for part in file.parts))
+        found.append(file)
+    return found
 
 
 def beside_settings(file: Document, load: Load) -> Document:
@@ -165,14 +193,21 @@ def _stands(image: Part, way: Way, ways: Sequence[Way]) -> bool:
     return True
 
 
-def part_targets(part: Part, targets: Iterable[Target]) -> tuple[Target, ...]:
-    """Return the targets as the file itself narrows them."""
+def part_targets(
+    part: Part, targets: Iterable[Target], fleet: Fleet | None = None
+) -> tuple[Target, ...]:
+    """Return the targets as the file itself narrows them.
+
+    ``fleet``: all of it, where the targets are those of one client.
+    """
     if part.marker is not None:
         targets = [one for one in targets if marker_holds(part.marker, one) is not False]
     facts = facts_of(part)
     chosen = on_platform(part.platform or ("linux" if part.image is not None else None), targets)
     python = part.python or facts.python
-    if python is not None:
+    if part.pythons:
+        chosen = in_environments(part.pythons, chosen, fleet)
+    elif python is not None:
         chosen = on_python(python, chosen)
     if part.gpu is not None:
         chosen = [one for one in chosen if one.group.gpus] or list(chosen)
@@ -254,6 +289,29 @@ def on_python(python: str, targets: Iterable[Target]) -> list[Target]:
     if lowest is None:
         return targets
     return list(dict.fromkeys(one._replace(python=lowest) for one in targets))
+
+
+def in_environments(
+    pythons: Iterable[str], targets: Iterable[Target], fleet: Fleet | None
+) -> list[Target]:
+    """Return the targets on each Python that environments are made with.
+
+    That of a version are the machines that have it; where the fleet has none, all of them as if
+    they had (``rules.environments`` tells what is no error then).
+    """
+    targets = list(targets)
+    held = {one for group in fleet.groups for one in group.pythons} if fleet is not None else set()
+    found: list[Target] = []
+    for python in pythons:
+        version = python_of(python)
+        if version is None:
+            found += targets
+            continue
+        fits = [one for one in targets if one.python in (None, version)]
+        if not fits and version not in held:
+            fits = targets
+        found += [one._replace(python=version) for one in fits]
+    return list(dict.fromkeys(found))
 
 
 def python_of(text: str) -> Python | None:

@@ -49,6 +49,10 @@ def entries(
     """Yield the ways in of some documents: requirements files, and the installs of projects."""
     plain = [document for document in documents if document.kind == "requirements"]
     files = [document for document in documents if document.parts]
+    if any(document.reserved for document in documents):
+        from torchpin.part_ways import for_services
+
+        files = for_services(files, documents)
     for root in roots_of(plain, fleet, files):
         yield from requirement_entries(root, client, fleet, load)
     if files:

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from torchpin.documents.atoms import Source, is_known, text_of
-from torchpin.documents.docker_lines import instructions
+from torchpin.documents.docker_lines import instructions, triggered
 from torchpin.documents.dockerfile import read_dockerfile
 from torchpin.documents.loader import read_bytes
 from torchpin.documents.makefile import read_makefile
@@ -158,16 +158,23 @@ def test_sh_starts_what_the_reader_says(name: str, text: str, tmp_path: Path, fa
     document = read_dockerfile("Dockerfile", text.encode())
     environ: dict[str, str] = {}
     started: list[list[str]] = []
-    copied = [span for one in instructions(text) if one.name == "COPY" for _, span in one.heredocs]
-    for one in instructions(text):
+    copied = [
+        body.span(0, len(body.text))
+        for one in instructions(Source.of(text))
+        if one.name == "COPY"
+        for body in one.heredocs
+    ]
+    for written in instructions(Source.of(text)):
+        one = triggered(written) if written.name == "ONBUILD" else written
         rest = one.source.text.strip()
         if one.name in ("ARG", "ENV"):
             for pair in re.findall(r'(\w+)=("[^"]*"|\S+)', rest):
                 environ[pair[0]] = pair[1].strip('"')
+            environ.pop("PATH", None)  # the fakes have to be found
         elif one.name == "RUN" and not rest.startswith("["):
             script = re.sub(r"^(--\S+\s+)*", "", rest)
             if one.heredocs:
-                script = one.heredocs[0][0]
+                script = one.heredocs[0].text
             started += run(["/bin/sh", "-c", script], tmp_path, fakes, environ)
     words = [set(argv) for argv in started]
     for part in document.parts:

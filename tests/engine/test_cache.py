@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.engine.cache_world import Seen, run
@@ -261,8 +262,8 @@ def test_a_file_that_changes_during_the_run_is_not_kept(
     path = folder / "requirements.txt"
     read_as = loader.read_as
 
-    def then_changed(kind: str, name: str, data: bytes) -> object:
-        document = read_as(kind, name, data)
+    def then_changed(kind: str, name: str, data: bytes, *more: Any) -> object:
+        document = read_as(kind, name, data, *more)
         path.write_text("torch==2.4.1\n")
         return document
 

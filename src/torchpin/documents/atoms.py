@@ -29,6 +29,10 @@ class Atom(NamedTuple):
     """Of the variable, for messages."""
     known: bool = True
     """False: the value is a stand-in (``${NAME}``) for one that cannot be known."""
+    lead: str = ""
+    """Of a value that is not written at ``home`` yet: what has to be put before it, ..."""
+    tail: str = ""
+    """... and behind it."""
 
     def cut(self, start: int, end: int) -> Atom:
         """Return a part of the atom, by offsets in its value."""
@@ -39,6 +43,9 @@ class Atom(NamedTuple):
             at = self.start + max(start, 0)
             return Atom(value, at, at + len(value), True)
         home = self.home
+        if self.lead:
+            lead, tail = f"{self.lead}{self.value[: max(start, 0)]}", self.value[end:] + self.tail
+            return self._replace(value=value, lead=lead, tail=tail)
         if home is not None:
             at = home.start + max(start, 0)
             home = Span(at, at + len(value))

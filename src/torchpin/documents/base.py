@@ -13,7 +13,7 @@ from torchpin.named import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpin.documents.conda import Conda
-    from torchpin.documents.parts import Part
+    from torchpin.documents.parts import Part, Reserved
     from torchpin.documents.project import Lock, Project
 
 IMAGE = "image"
@@ -152,6 +152,10 @@ class Document(NamedTuple):
     """Of a file that is no list of requirements itself: what its commands and sections install."""
     conda: Conda | None = None
     """Of an ``environment.yml`` or a Pixi manifest: what conda installs."""
+    called: tuple[tuple[str, bytes], ...] = ()
+    """Of a file of parts: the other files that its reader has read, and their bytes."""
+    reserved: tuple[Reserved, ...] = ()
+    """Of a compose file: the parts of other files that are for its services with GPUs."""
 
     def encode(self, text: str) -> bytes:
         """Return ``text`` as the bytes of this document (its BOM and encoding).

@@ -14,6 +14,16 @@ from torchpin.documents.parts import Image, Part
 from torchpin.named import NamedTuple
 
 
+class Place(NamedTuple):
+    """Where a file may hand over one argument more."""
+
+    at: int
+    lead: str
+    """What is written before the value, ``{}`` for the name."""
+    tail: str
+    """What is written behind it."""
+
+
 class Call(NamedTuple):
     """Where a file calls another one."""
 
@@ -25,6 +35,11 @@ class Call(NamedTuple):
     """The file that is called."""
     folder: str = ""
     """Where its files lie, relative to the file that calls."""
+    given: Mapping[str, Span] = {}
+    """What it hands over, by name, and where that is written."""
+    arguments: frozenset[str] = frozenset()
+    """Names of what it may hand over."""
+    more: Place | None = None
 
 
 def outside(args: Mapping[str, Word]) -> dict[str, Word]:
@@ -54,20 +69,26 @@ def moved(part: Part, file: Document, call: Call, *, reached: bool = False) -> P
     words = dict(part.words)
     places: dict[Span, Span] = {}
     for line, word in words.items():
-        spans = [one.home or call.span for one in word if one.name.startswith("args ")]
+        spans = [
+            one.home or call.given.get(one.name.removeprefix("args "), call.span)
+            for one in word
+            if one.name.startswith("args ")
+        ]
         if spans:
             places[line] = Span(min(one.start for one in spans), max(one.end for one in spans))
     if not places and not reached:
         return None
+    shown = next(iter(places.values()), call.span)
+    lines = {line: Span(call.span.start, call.span.start + one) for one, line in enumerate(words)}
 
     def place(line: Span) -> Span:
-        return places.get(line, call.span)
+        return places.get(line) or lines.get(line, call.span)
 
     def declaration(one: Declaration) -> Declaration:
-        span = place(one.line_span)
+        span = places.get(one.line_span, shown)
         return one._replace(
             span=span,
-            line_span=span,
+            line_span=place(one.line_span),
             name_span=span,
             specifier_span=span if one.specifier_span is not None else None,
             marker_span=span if one.marker_span is not None else None,
@@ -78,8 +99,13 @@ def moved(part: Part, file: Document, call: Call, *, reached: bool = False) -> P
         )
 
     def index(one: IndexLine) -> IndexLine:
-        span = place(one.line_span)
-        return one._replace(span=span, url_span=span, line_span=span, from_variable=True)
+        span = places.get(one.line_span, shown)
+        return one._replace(
+            span=place(one.line_span),
+            url_span=span,
+            line_span=place(one.line_span),
+            from_variable=True,
+        )
 
     used = [place(line) for line in words]
     document = part.document._replace(
@@ -114,18 +140,26 @@ def moved(part: Part, file: Document, call: Call, *, reached: bool = False) -> P
         runner=Image(part.runner.reference, call.span) if part.runner is not None else None,
         environment=f"{call.name}: {part.environment}",
         words=tuple(
-            (place(line), tuple(_fixed(one, call.span) for one in word))
+            (place(line), tuple(_fixed(one, call) for one in word))
             for line, word in words.items()
-            if line in places and used.count(place(line)) == 1
+            if used.count(place(line)) == 1
         ),
         backend=(),
         slips=(),
+        written_in=call.of,
     )
 
 
-def _fixed(atom: Atom, span: Span) -> Atom:
-    """Return an atom of the called file as one that is not written in the calling one."""
+def _fixed(atom: Atom, call: Call) -> Atom:
+    """Return an atom of the called file as one that is not written in the calling one, but may be
+    where it is the default of an argument."""
+    span = call.span
     if atom.name.startswith("args "):
         home = atom.home or span
         return atom._replace(start=home.start, end=home.end)
-    return Atom(atom.value, span.start, span.end, False, None, atom.name, atom.known)
+    fixed = Atom(atom.value, span.start, span.end, False, None, atom.name, atom.known)
+    more = call.more
+    if more is None or atom.name not in call.arguments or not atom.known or atom.home is None:
+        return fixed
+    lead, tail = more.lead.replace("{}", atom.name), more.tail
+    return fixed._replace(home=Span(more.at, more.at), lead=lead, tail=tail)

@@ -47,6 +47,16 @@ class PartMaker:
         self.parts: list[Part] = []
         self.files: dict[str, tuple[tuple[Text, ...], str | None]] = {}
         """Files that the script writes itself: their lines, and why these may be others."""
+        self.taken: list[tuple[str, str, PartMaker]] = []
+        """Folders that come from elsewhere: path there, path here, and who has filled them."""
+
+    def held_in(self, active: str) -> str:
+        """Return the name of what a virtual environment, by its ``activate``, holds."""
+        for source, target, other in reversed(self.taken):
+            if active.startswith(f"{target}/"):
+                there = other.held_in(f"{source}{active[len(target) :]}")
+                return f"{there}/{self.setting.environment.replace('/', ':')}"
+        return f"{self.base}#{active.replace('/', ':')}"
 
     def add(
         self,
@@ -94,7 +104,7 @@ class PartMaker:
             active = environment or self.activated
             if not active and client == "uv" and not _system(command.environ, parsed):
                 active = ".venv"  # what uv pip looks for unless told of the system
-            where = f"{self.base}#{active.replace('/', ':')}" if active else self.base
+            where = self.held_in(active) if active else self.base
             if command.branch:
                 where = f"{where}/{command.branch}"
         active = environment or self.activated

@@ -131,6 +131,7 @@ class Reader(PartMaker):
         """Take in a command without what stands in front of its program."""
         words = command.words
         program = program_of(words[0])
+        environment = environment or _own_environment(words[0].value)
         if program in _SHELLS:
             self.nested(command, depth)
         elif program == "eval":
@@ -340,6 +341,15 @@ class Reader(PartMaker):
                     options += parse(inner.words, PIP, 1).options
         parsed = parsed._replace(options=options)
         self.add(command, parsed, "pip", environment=environment, options_at=-1)
+
+
+def _own_environment(path: str) -> str:
+    """Return the virtual environment, by its ``activate``, that a program is called in by its
+    path: ``/opt/venv/bin/pip``."""
+    folder, found, _ = path.rpartition("/bin/")
+    if not found or folder in ("", "/usr", "/usr/local", "/opt/conda") or "$" in folder:
+        return ""
+    return f"{folder}/bin/activate"
 
 
 def _word_atom(text: str) -> Atom:

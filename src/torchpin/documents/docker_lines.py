@@ -33,12 +33,13 @@ class Instruction(NamedTuple):
     source: Source
     """What follows the name: continuations joined, comments between them left out."""
     span: Span
-    heredocs: tuple[tuple[str, Span], ...] = ()
-    """Text and place of each here-document."""
+    heredocs: tuple[Source, ...] = ()
+    """Each here-document."""
 
 
-def instructions(text: str) -> Iterator[Instruction]:
+def instructions(written: Source) -> Iterator[Instruction]:
     """Yield the instructions of a Dockerfile."""
+    text = written.text
     lines = list(re.finditer(r"[^\n]*(?:\n|\Z)", text))
     escape = "\\"
     at = 0
@@ -71,13 +72,13 @@ def instructions(text: str) -> Iterator[Instruction]:
                 continue
             pieces.append((line.start(), end))
             break
-        source = Source(Atom(text[a:b], a, b, True) for a, b in pieces)
+        source = Source(atom for piece in pieces for atom in written.cut(*piece))
         name = _INSTRUCTION.match(source.text)
         if name is None:
             continue
         upper = name[1].upper()
-        heredocs: list[tuple[str, Span]] = []
-        if upper in ("RUN", "COPY", "ADD"):
+        heredocs: list[Source] = []
+        if upper in ("RUN", "COPY", "ADD", "ONBUILD"):
             for mark in HEREDOC.finditer(source.text):
                 begin = at
                 while at < len(lines):
@@ -88,10 +89,21 @@ def instructions(text: str) -> Iterator[Instruction]:
                         break
                 if begin < len(lines):
                     last = lines[min(at, len(lines)) - 1].start()
-                    span = Span(lines[begin].start(), max(last, lines[begin].start()))
-                    heredocs.append((text[span.start : span.end], span))
-        rest = Source(source.cut(name.end(), len(source.text)))
-        yield Instruction(upper, rest, Span(first.start(), end), tuple(heredocs))
+                    start = lines[begin].start()
+                    heredocs.append(Source(written.cut(start, max(last, start))))
+        yield _instruction(source, written.span(first.start(), end), tuple(heredocs))
+
+
+def _instruction(source: Source, span: Span, heredocs: tuple[Source, ...]) -> Instruction:
+    name = _INSTRUCTION.match(source.text)
+    at = name.end() if name is not None else 0
+    rest = Source(source.cut(at, len(source.text)))
+    return Instruction(name[1].upper() if name is not None else "", rest, span, heredocs)
+
+
+def triggered(instruction: Instruction) -> Instruction:
+    """Return what ``ONBUILD`` keeps for the build of the next image."""
+    return _instruction(instruction.source, instruction.span, instruction.heredocs)
 
 
 def json_words(source: Source) -> list[Text] | None:

@@ -6,8 +6,12 @@ import re
 
 from torchpin.documents.atoms import Word, text_of
 from torchpin.documents.commands import Reader
+from torchpin.documents.docker_lines import Instruction
 from torchpin.documents.parts import Image
 from torchpin.documents.shell_words import Text
+
+_SYSTEMS = frozenset(("/usr", "/usr/local", "/usr/local/lib", "/opt/conda"))
+"""Folders that hold a Python with what is installed in it."""
 
 
 class Stage:
@@ -16,6 +20,7 @@ class Stage:
     def __init__(self, name: str, image: Image | None, base: Stage | None) -> None:
         self.name = name
         self.image = image
+        self.base = base
         self.environment: str = f"{base.environment}/{name}" if base is not None else name
         self.variables: dict[str, Word] = dict(base.variables) if base is not None else {}
         self.folder: str = base.folder if base is not None else ""
@@ -26,6 +31,36 @@ class Stage:
         self.platform: str | None = base.platform if base is not None else None
         self.shell: list[str] = list(base.shell) if base is not None else ["/bin/sh", "-c"]
         self.reader: Reader | None = None
+        self.sources: list[Stage] = []
+        """Stages that files are copied from."""
+        self.triggers: list[Instruction] = []
+        """What ``ONBUILD`` keeps for images that build on this one."""
+
+    def reached(self) -> list[Stage]:
+        """Return the stages that this one needs, itself among them."""
+        found: list[Stage] = []
+        queue: list[Stage] = [self]
+        while queue:
+            stage = queue.pop()
+            if stage not in found:
+                found.append(stage)
+                queue += [*stage.sources, *((stage.base,) if stage.base is not None else ())]
+        return found
+
+    def take_from(self, other: Stage, source: str, target: str) -> None:
+        """Take in files of another stage: a virtual environment, or what its Python has."""
+        self.sources.append(other)
+        mine, theirs = self.reader, other.reader
+        if mine is None or theirs is None or not source.startswith("/"):
+            return
+        target = normal(target if target.startswith("/") else f"{self.folder}/{target}")
+        source = normal(source)
+        mine.taken.append((source, target, theirs))
+        if mine.parts or target != source:
+            return
+        if source in _SYSTEMS or source.endswith(("/site-packages", "/dist-packages")):
+            self.environment = f"{other.environment}/{self.name}"
+            mine.base = f"{theirs.base}/{self.name}"
 
     def in_context(self, path: str) -> str:
         """Return where in the build context a file of the image lies, as far as it is known."""

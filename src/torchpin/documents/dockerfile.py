@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from torchpin.documents.atoms import Atom, Source, Word, cut, is_known, span_of, text_of, unknown
+from torchpin.documents.atoms import Atom, Source, Word, cut, is_known, span_of, text_of
 from torchpin.documents.base import Document, Span
 from torchpin.documents.command_parts import Setting
 from torchpin.documents.commands import Reader
@@ -20,9 +20,11 @@ from torchpin.documents.docker_lines import (
     Instruction,
     instructions,
     json_words,
+    triggered,
     words_of,
 )
 from torchpin.documents.docker_stage import Stage, mounted, normal, virtual, with_copies
+from torchpin.documents.docker_variables import substituted
 from torchpin.documents.image_part import image_part
 from torchpin.documents.parts import Image, Part, file_of
 from torchpin.documents.scripts import INSTALLS, notes_in
@@ -31,10 +33,7 @@ from torchpin.documents.shell_commands import Command
 from torchpin.documents.shell_words import Text
 from torchpin.patterns import regex
 
-_VARIABLE = regex(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\})")
 _AS = regex(r"\s+as\s+(\S+)\s*$", re.IGNORECASE)
-_LONGEST = 300
-"""Atoms of one value: one that is made of itself grows without end."""
 _MANY = 5_000
 """Instructions of one file that are followed."""
 
@@ -48,41 +47,72 @@ def read_dockerfile(path: str, data: bytes) -> Document:
     return file._replace(parts=build(file, {}))
 
 
-def build(file: Document, given: Mapping[str, Word]) -> tuple[Part, ...]:
-    """Return the parts of a Dockerfile that is built with some values of its arguments."""
-    builder = _Builder(file, given)
-    for number, instruction in enumerate(instructions(file.text)):
+def build(
+    file: Document,
+    given: Mapping[str, Word],
+    *,
+    target: str | None = None,
+    source: Source | None = None,
+    prefix: str = "",
+) -> tuple[Part, ...]:
+    """Return the parts of a Dockerfile that is built with some values of its arguments.
+
+    Args:
+        file: what holds the Dockerfile.
+        given: the values, by the names of the arguments.
+        target: the stage that is built, ``""`` for the last one: parts of stages that it does not
+            need are left out. None: whatever may be built.
+        source: the Dockerfile where it is a part of ``file``.
+        prefix: before the names of parts and environments.
+    """
+    builder = _Builder(file, given, prefix)
+    written = source if source is not None else Source.of(file.text)
+    for number, instruction in enumerate(instructions(written)):
         if number >= _MANY:
             break
         builder.take(instruction)
-    return tuple(builder.parts())
+    return tuple(builder.parts(target))
+
+
+def arguments(file: Document) -> frozenset[str]:
+    """Return the names that ``ARG`` declares in a Dockerfile."""
+    found = (one for one in instructions(Source.of(file.text)) if one.name == "ARG")
+    return frozenset(word.value.partition("=")[0] for one in found for word in words_of(one.source))
 
 
 class _Builder:
     """Follows the instructions of one file."""
 
-    def __init__(self, file: Document, given: Mapping[str, Word] | None = None) -> None:
+    def __init__(self, file: Document, given: Mapping[str, Word], prefix: str) -> None:
         self.file = file
-        self.given = given or {}
+        self.prefix = prefix
+        self.given = given
         """Values of ``--build-arg``: they win over defaults."""
         self.globals: dict[str, Word] = {}
         self.stages: list[Stage] = []
         self.names: dict[str, Stage] = {}
-        self.readers: list[Reader] = []
 
-    def parts(self) -> Iterator[Part]:
-        """Yield the parts of all stages, in order."""
-        for reader in self.readers:
-            yield from reader.parts
-        if self.stages:
-            yield from self.own_torch(self.stages[-1])
+    def parts(self, target: str | None) -> Iterator[Part]:
+        """Yield the parts of all stages, in order, or of those that ``target`` needs."""
+        if not self.stages:
+            return
+        last = self.stages[-1]
+        if target:
+            last = self.names.get(target.lower(), last)
+        for stage in [one for one in self.stages if one.triggers]:  # for images yet to come
+            self.start(stage.name, stage.image, stage, "on build, ")
+        wanted = last.reached() if target is not None else self.stages
+        for stage in self.stages:
+            if stage in wanted and stage.reader is not None:
+                yield from stage.reader.parts
+        yield from self.own_torch(last)
 
     def own_torch(self, stage: Stage) -> Iterator[Part]:
         """Yield the image of the last stage, the one that is built, if it brings a torch."""
         part = image_part(
             self.file,
             stage.image,
-            name="base image",
+            name=f"{self.prefix}base image",
             platform=stage.platform,
             environment=stage.environment,
         )
@@ -110,6 +140,8 @@ class _Builder:
                 self.stages[-1].shell = [word.value for word in words]
         elif name == "RUN":
             self.run(instruction)
+        elif name == "ONBUILD":
+            self.stages[-1].triggers.append(triggered(instruction))
 
     # -- stages and variables
 
@@ -127,7 +159,7 @@ class _Builder:
                 platform = match[1]
         named = _AS.search(text)
         end = named.start() if named is not None else len(text.rstrip())
-        word = self.substituted(source.cut(at, end), self.globals)
+        word = substituted(source.cut(at, end), self.globals)
         reference = text_of(word).strip()
         base = self.names.get(reference.lower())
         name = named[1] if named is not None else f"{len(self.stages)}"
@@ -135,25 +167,38 @@ class _Builder:
         image = base.image if base is not None else Image(reference, span_of(word))
         if image is not None and not is_known(word):
             image = None
-        stage = Stage(label or "0", image, base)
+        self.start(label or "0", image, base, f"stage {name}, " if label else "", platform)
+        if named is not None:
+            self.names[named[1].lower()] = self.stages[-1]
+        self.names.setdefault(str(len(self.stages) - 1), self.stages[-1])
+
+    def start(
+        self,
+        label: str,
+        image: Image | None,
+        base: Stage | None,
+        prefix: str,
+        platform: str | None = None,
+    ) -> None:
+        """Start a stage; what ``ONBUILD`` keeps in its base runs at once, and once."""
+        stage = Stage(label if base is not None else f"{self.prefix}{label}", image, base)
         if platform is not None and "$" not in platform:
             machine = platform.rsplit("linux/", 1)[-1]
             known = {"amd64": "linux-x86_64", "arm64": "linux-aarch64", "x86_64": "linux-x86_64"}
             stage.platform = known.get(machine.split("/")[0], stage.platform)
-        prefix = f"stage {name}, " if named is not None or self.stages else ""
         setting = Setting(
             self.file,
-            prefix=prefix,
+            prefix=f"{self.prefix}{prefix}",
             environment=stage.environment,
             platform=stage.platform or "linux",
             image=image,
         )
         stage.reader = Reader(setting)
-        self.readers.append(stage.reader)
         self.stages.append(stage)
-        if named is not None:
-            self.names[named[1].lower()] = stage
-        self.names.setdefault(str(len(self.stages) - 1), stage)
+        for one in (*base.triggers,) if base is not None else ():
+            self.take(one)
+        if base is not None:
+            base.triggers = []
 
     def argument(self, instruction: Instruction) -> None:
         """Take in ``ARG NAME=default``."""
@@ -166,7 +211,7 @@ class _Builder:
             if name in self.given:
                 scope[name] = self.given[name]
             elif equals:
-                scope[name] = self.substituted(cut(word.atoms, len(name) + 1), scope)
+                scope[name] = substituted(cut(word.atoms, len(name) + 1), scope)
             elif self.stages and name in self.globals:
                 scope[name] = self.globals[name]
             elif self.stages and name not in scope:
@@ -182,43 +227,13 @@ class _Builder:
         old = re.match(r"([A-Za-z_]\w*)\s+(?!=)", source.text)
         if old is not None and "=" not in source.text[: old.end()]:
             end = len(source.text.rstrip())
-            scope[old[1]] = self.substituted(source.cut(old.end(), end), scope)
+            scope[old[1]] = substituted(source.cut(old.end(), end), scope)
             return
         before = dict(scope)  # one instruction sees the values from before it
         for word in words_of(source):
             name, equals, _ = word.value.partition("=")
             if equals and re.fullmatch(r"[A-Za-z_]\w*", name):
-                scope[name] = self.substituted(cut(word.atoms, len(name) + 1), before)
-
-    def substituted(self, word: Word, scope: dict[str, Word]) -> Word:
-        """Return a word with Docker's own variables replaced."""
-        text = text_of(word)
-        if "$" not in text:
-            return word
-        found: list[Atom] = []
-        at = 0
-        for match in _VARIABLE.finditer(text):
-            if match.start() and text[match.start() - 1] == "\\":
-                continue
-            found += cut(word, at, match.start())
-            at = match.end()
-            span = span_of(cut(word, match.start(), match.end()))
-            name = match[1] or match[2]
-            operator = match[3] or ""
-            value = scope.get(name)
-            is_set = value is not None and (bool(text_of(value)) or not operator.startswith(":"))
-            if operator.endswith("+"):
-                if is_set:
-                    found += cut(word, match.start(4), match.end(4))
-            elif is_set and value is not None and len(value) <= _LONGEST >= len(found):
-                found += [atom.used_at(*span, name) for atom in value]
-            elif operator.endswith("-"):
-                inner = self.substituted(cut(word, match.start(4), match.end(4)), scope)
-                found += [atom.used_at(*span, name) for atom in inner]
-            else:
-                found.append(unknown(name, *span))
-        found += cut(word, at)
-        return tuple(found)
+                scope[name] = substituted(cut(word.atoms, len(name) + 1), before)
 
     # -- files
 
@@ -226,7 +241,7 @@ class _Builder:
         """Take in ``WORKDIR``."""
         stage = self.stages[-1]
         path = text_of(
-            self.substituted(
+            substituted(
                 instruction.source.cut(0, len(instruction.source.text.rstrip())), stage.variables
             )
         ).strip("\"'")
@@ -242,11 +257,12 @@ class _Builder:
                 break
             at = match.end()
             if match[0].startswith("--from="):
+                self.copy_from(stage, match[1] or "", Source(instruction.source.cut(0, len(text))))
                 return
         words = json_words(instruction.source) or words_of(
             Source(instruction.source.cut(at, len(text)))
         )
-        paths = [text_of(self.substituted(word.atoms, stage.variables)) for word in words]
+        paths = [text_of(substituted(word.atoms, stage.variables)) for word in words]
         if instruction.heredocs:
             self.write(stage, instruction, paths[-1] if paths else "")
             return
@@ -264,6 +280,15 @@ class _Builder:
             if many or "*" in name:
                 stage.copied.append((source, normal(f"{target}/{name}")))
 
+    def copy_from(self, stage: Stage, name: str, source: Source) -> None:
+        """Take in ``COPY --from=STAGE``."""
+        other = self.names.get(name.strip("\"'").lower())
+        words = [word.value for word in words_of(source) if not word.value.startswith("--")]
+        if other is None or other is stage or len(words) < 2:
+            return
+        for path in words[:-1]:
+            stage.take_from(other, path, words[-1])
+
     def write(self, stage: Stage, instruction: Instruction, target: str) -> None:
         """Take in ``COPY <<EOF requirements.txt``: variables in it are the builder's.
 
@@ -272,17 +297,17 @@ class _Builder:
         if not target.startswith("/"):
             target = f"{stage.folder}/{target}"
         marks = list(HEREDOC.finditer(instruction.source.text))
-        for mark, (body, span) in zip(marks, instruction.heredocs, strict=False):
+        for mark, body in zip(marks, instruction.heredocs, strict=False):
             lines: list[Text] = []
-            at = span.start
-            for line in body.split("\n"):
+            at = 0
+            for line in body.text.split("\n"):
                 begin = at + len(line) - len(line.lstrip())
                 end = at + len(re.sub(r"(?:^|\s)#.*", "", line).rstrip())
                 if begin < end:
-                    word: Word = (Atom(self.file.text[begin:end], begin, end, True),)
+                    word = body.cut(begin, end)
                     if not mark[2]:
-                        word = self.substituted(word, stage.variables)
-                    lines.append(Text(word, Span(begin, end)))
+                        word = substituted(word, stage.variables)
+                    lines.append(Text(word, body.span(begin, end)))
                 at += len(line) + 1
             into = len(marks) > 1 or target.endswith("/")
             stage.written[normal(f"{target}/{mark[3]}" if into else target)] = tuple(lines)
@@ -304,7 +329,11 @@ class _Builder:
             at = match.end()
             if match[0].startswith("--mount=") and "type=bind" in match[0]:
                 bound += mounted(match[1] or "")
+                name = re.search(r"(?<![a-z])from=([^,\s\"]+)", match[0])
+                if name is not None and name[1].lower() in self.names:
+                    stage.sources.append(self.names[name[1].lower()])
         rest = Source(instruction.source.cut(at, len(text)))
+        text = rest.text
         before = len(reader.parts)
         environ = dict(stage.variables)
         for place, lines in stage.written.items():
@@ -317,19 +346,18 @@ class _Builder:
         words = json_words(rest)
         if words is not None:
             self.listed(stage, reader, words, environ, instruction.span)
-        elif instruction.heredocs and re.match(r"\s*<<", rest.text):
-            body, span = instruction.heredocs[0]
-            if not body.startswith("#!") or re.match(r"#!.*\b(?:ba|da|k|z|a)?sh\b", body):
-                source = Source((Atom(body, span.start, span.end, True),))
-                reader.read(read_script(source, environ, shell=Shell()))
+        elif instruction.heredocs and HEREDOC.fullmatch(rest.text.strip()):
+            body = instruction.heredocs[0]
+            text = body.text
+            if not text.startswith("#!") or re.match(r"#!.*\b(?:ba|da|k|z|a)?sh\b", text):
+                reader.read(read_script(body, environ, shell=Shell()))
         elif re.search(r"pwsh|powershell|cmd", stage.shell[0] if stage.shell else ""):
             return
         else:
             reader.read(read_script(rest, environ))
-            for body, span in instruction.heredocs:
-                if re.match(r"\s*(?:ba|da|k|z|a)?sh\b[^|;&]*<<", rest.text):
-                    source = Source((Atom(body, span.start, span.end, True),))
-                    reader.read(read_script(source, environ, shell=Shell()))
+            if re.match(r"\s*(?:(?:ba|da|k|z|a)?sh\b[^|;&]*<<|<<\S+\s+(?:ba|da|k|z|a)?sh\b)", text):
+                for body in instruction.heredocs:
+                    reader.read(read_script(body, environ, shell=Shell()))
         if bound:
             stage = with_copies(stage, bound)
         for number in range(before, len(reader.parts)):

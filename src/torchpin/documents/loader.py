@@ -68,8 +68,12 @@ def plain_bytes(path: str, limit: int = MAX_SIZE) -> bytes:
     return data
 
 
-def load(path: str, cache: dict[str, Document]) -> Document:
+def load(
+    path: str, cache: dict[str, Document], read: Callable[[str], bytes] = read_bytes
+) -> Document:
     """Return the document at ``path``, from ``cache`` if it was read before.
+
+    ``read`` gives the bytes of files that its reader needs besides.
 
     Text that cannot be decoded gives a document with a problem; ``${VARIABLES}`` stay unknown (the
     environment of the machine that runs the check says nothing about the one that installs).
@@ -82,7 +86,7 @@ def load(path: str, cache: dict[str, Document]) -> Document:
         return known
     data = read_bytes(path)
     kind = kind_of(path) or kind_by_text(data)
-    document = read_as(kind, path, data)
+    document = read_as(kind, path, data, read)
     if kind == "requirements" and any(p.code == "decode" for p in document.problems):
         from torchpin.documents.requirements import read_requirements
 
@@ -120,10 +124,15 @@ def is_environment(data: bytes) -> bool:
     return b"\nchannels:" in text and b"\ndependencies:" in text
 
 
-def read_as(kind: str, path: str, data: bytes) -> Document:
-    """Return the document in ``data`` as the reader of its kind (see ``kinds.KINDS``) gives it."""
+def read_as(
+    kind: str, path: str, data: bytes, read: Callable[[str], bytes] = read_bytes
+) -> Document:
+    """Return the document in ``data`` as the reader of its kind (see ``kinds.KINDS``) gives it.
+
+    ``read`` gives the bytes of files that are read besides: of what a compose file builds.
+    """
     if kind in PART_KINDS:
-        return read_parts(kind, path, data)
+        return read_parts(kind, path, data, read)
     if kind in LONE:
         return read_lone(kind, path, data)
     if kind == "pyproject":
@@ -170,7 +179,7 @@ def read_lone(kind: str, path: str, data: bytes) -> Document:
     return read_script(path, data)
 
 
-def read_parts(kind: str, path: str, data: bytes) -> Document:
+def read_parts(kind: str, path: str, data: bytes, read: Callable[[str], bytes]) -> Document:
     """Return the document of a file whose commands or sections install (``kinds.FORMS``).
 
     Files that its parts include are looked for beside it and, as a build context or a working
@@ -179,27 +188,37 @@ def read_parts(kind: str, path: str, data: bytes) -> Document:
     """
     from importlib import import_module
 
+    called: dict[str, bytes] = {}
+
+    def noted(name: str) -> bytes:
+        called[name] = read(name)
+        return called[name]
+
     module, _, function = (reader_of(kind) or "").partition(":")
-    read: Callable[[str, bytes], Document]
-    read = getattr(import_module(f"torchpin.documents.{module}"), function)
+    reader: Callable[[str, bytes], Document]
+    reader = getattr(import_module(f"torchpin.documents.{module}"), function)
     if kind == "makefile":
         from torchpin.documents.makefile import read_makefile
 
-        document = read_makefile(path, data, read_bytes)
+        document = read_makefile(path, data, noted)
     elif kind == "github-workflow":
         from torchpin.documents.github_workflow import read_github_workflow
 
-        document = read_github_workflow(path, data, read_bytes)
+        document = read_github_workflow(path, data, noted)
+    elif kind == "compose":
+        from torchpin.documents.compose import read_compose
+
+        document = read_compose(path, data, noted)
     else:
-        document = read(path, data)
-    if kind == "compose":
-        from torchpin.documents.compose import with_builds
-
-        document = with_builds(document, read_bytes)
-    return document._replace(parts=tuple(_with_places(part, path) for part in document.parts))
+        document = reader(path, data)
+    others = tuple(called.items())
+    parts = tuple(_with_places(part, path, others) for part in document.parts)
+    return document._replace(parts=parts, called=others)
 
 
-def _with_places(part: Part, path: str) -> Part:
+def _with_places(part: Part, path: str, called: tuple[tuple[str, bytes], ...]) -> Part:
+    if called:
+        part = part._replace(document=part.document._replace(called=called))
     includes = part.document.includes
     if not includes:
         return part

@@ -37,6 +37,19 @@ class Image(NamedTuple):
     span: Span
 
 
+class Reserved(NamedTuple):
+    """What says that a GPU is there: the words of a compose file that reserve one."""
+
+    words: str
+    """``capabilities: [gpu]``; ``""``: none is reserved, but for other services."""
+    service: str
+    path: str
+    """The file that they stand in, and where."""
+    line: int
+    of: tuple[str, str] = ("", "")
+    """Of a part in another file: path of that file, and the name of the part."""
+
+
 class Part(NamedTuple):
     """What one command or section of a file installs."""
 
@@ -56,6 +69,9 @@ class Part(NamedTuple):
     """Offset where ``--index-url URL`` may be inserted for this part; None: nowhere."""
     python: str | None = None
     """PEP 440 specifier or version of the Python that the file itself chooses."""
+    pythons: tuple[str, ...] = ()
+    """Of an environment that only tests: the version of each Python that it is made with (several
+    environments may install the same); ``""``: any, one of the fleet's."""
     platform: str | None = None
     """Machine that the file itself chooses (``linux-x86_64`` …; ``linux``: any Linux), None: the
     fleet's."""
@@ -90,8 +106,12 @@ class Part(NamedTuple):
     """Where the shell takes something for what is not meant; the installer never sees it."""
     marker: str | None = None
     """Environment marker under which the part runs at all (a matrix entry, a platform branch)."""
-    gpu: Image | None = None
-    """What says that a GPU is there: the words of a compose file that reserve one."""
+    gpu: Reserved | None = None
+    """What says that a GPU is there."""
+    without_gpu: bool = False
+    """It is for services that reserve no GPU, beside others that do."""
+    written_in: str = ""
+    """Of a part of a file that this one calls: that file."""
     cell: Cell = ()
     """Of a job with a matrix: the values of the cell that the part stands for, by their names."""
 

@@ -12,10 +12,10 @@ import re
 from collections.abc import Sequence
 
 from torchpin.catalog.model import WATCHED
-from torchpin.documents.atoms import Word, cut, text_of
+from torchpin.documents.atoms import Atom, Word, cut, is_known, text_of
 from torchpin.documents.base import Declaration, Document, Edit, IndexLine, Span, apply_edits
 from torchpin.documents.kinds import kind_of
-from torchpin.documents.loader import kind_by_text, read_as
+from torchpin.documents.loader import kind_by_text, read_as, read_bytes
 from torchpin.documents.parts import Part
 from torchpin.documents.requirements import read_requirements
 from torchpin.errors import RewriteError
@@ -33,7 +33,12 @@ LISTS = frozenset(("ini", "requirements", "yaml"))
 def reread(document: Document, text: str) -> Document:
     """Return the file that a new text of a file of parts makes."""
     data = document.encode(text)
-    return read_as(kind_of(document.path) or kind_by_text(data), document.path, data)
+    known = dict(document.called)
+
+    def read(path: str) -> bytes:
+        return known[path] if path in known else read_bytes(path)
+
+    return read_as(kind_of(document.path) or kind_by_text(data), document.path, data, read)
 
 
 def same_part(before: Document, part: Part, after: Document) -> Part | None:
@@ -269,18 +274,24 @@ def replaced(atoms: Word, new: str) -> list[Edit] | None:
         return []
     if len(atoms) == 1:
         home = Span(atoms[0].start, atoms[0].end) if atoms[0].plain else atoms[0].home
-        return [Edit(home, new)] if home is not None and atoms[0].known else None
-    if not new or any(not atom.plain and atom.home is None for atom in atoms):
+        return [written(atoms[0], home, new)] if home is not None and atoms[0].known else None
+    if not new or not is_known(atoms):
         return None
-    pattern = "".join(re.escape(atom.value) if atom.plain else "(.+)" for atom in atoms)
+    pattern = "".join("(.+)" if atom.home is not None else re.escape(atom.value) for atom in atoms)
     match = re.fullmatch(pattern, new)
     if match is None:
         return None
     edits: list[Edit] = []
-    for atom, text in zip([one for one in atoms if not one.plain], match.groups(), strict=True):
-        if atom.home is not None and atom.value != text:
-            edits.append(Edit(atom.home, text))
+    homes = [(one, one.home) for one in atoms if one.home is not None]
+    for (atom, home), text in zip(homes, match.groups(), strict=True):
+        if atom.value != text:
+            edits.append(written(atom, home, text))
     return edits
+
+
+def written(atom: Atom, home: Span, new: str) -> Edit:
+    """Return the edit that makes the value of an atom another."""
+    return Edit(home, f"{atom.lead}{new}{atom.tail}")
 
 
 def disagreement(old: Document, new: Document, part: Part, after: Part) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from torchpin.catalog.model import FOLLOWERS, WATCHED
 from torchpin.documents.base import Document, Edit, Span, apply_edits
@@ -11,6 +12,7 @@ from torchpin.errors import RewriteError
 from torchpin.patterns import regex
 from torchpin.rewrite.link_pages import link_page_fix
 from torchpin.rewrite.plan import companion_advice, index_fix, plan_fix
+from torchpin.rewrite.request import intended_targets
 from torchpin.rewrite.requirement_indexes import whole_line
 from torchpin.rules.context import Context, Way
 from torchpin.rules.model import DISPLAY, INFO, SAFE, UNSAFE, FileEdits, Finding, Fix
@@ -109,9 +111,17 @@ class Maker:
                 if finding.package in FOLLOWERS and (fix is None or fix.edits):
                     # What mends the others leaves it as it is, where no version of it fits.
                     fix = companion_advice(way, self.context, self.policy, finding.package) or fix
-            if fix is not None:
+            if fix is not None and not self._left_aside(finding, way):
                 return fix
         return None
+
+    def _left_aside(self, finding: Finding, way: Way) -> bool:
+        """True if a finding is only on Pythons of test environments that the plan does not serve,
+        since it serves those of the fleet."""
+        if way.part is None or not way.part.pythons or finding.python is None:
+            return False
+        planned = {str(one.python) for one in intended_targets(way, self.context)}
+        return planned.isdisjoint(finding.python.split(", "))
 
     def _project(self, way: Way, code: str) -> Fix | None:
         from torchpin.rewrite.projects import ProjectFix, of_script
@@ -268,11 +278,17 @@ def chosen_fixes(findings: Iterable[Finding], without: Sequence[Fix], *, unsafe:
     taken: dict[str, FileEdits] = {}
     open_to_lines: set[str] = set()
     done: list[Fix] = []
-    for finding in findings:
-        fix = finding.fix
-        if fix is None or not fix.edits or fix in done or fix in without:
-            continue
-        if fix.safety == UNSAFE and not unsafe:
+    meant = [
+        (finding, fix)
+        for finding in findings
+        if (fix := finding.fix) is not None
+        and fix.edits
+        and fix not in without
+        and (unsafe or fix.safety != UNSAFE)
+    ]
+    changing = {edits.document.path for _, fix in meant for edits in fix.edits}
+    for finding, fix in meant:
+        if fix in done or rests_on(fix, changing):
             continue
         paths = {edits.document.path for edits in fix.edits}
         by_line = finding.code in LINES
@@ -284,6 +300,15 @@ def chosen_fixes(findings: Iterable[Finding], without: Sequence[Fix], *, unsafe:
         if by_line:
             open_to_lines |= paths
     return done
+
+
+def rests_on(fix: Fix, changing: Collection[str]) -> bool:
+    """True if a fix was planned with files that others change: it is to be planned again."""
+    return any(
+        os.path.normpath(path) in map(os.path.normpath, changing)
+        for edits in fix.edits
+        for path, _ in edits.document.called
+    )
 
 
 def edits_by_path(

@@ -95,6 +95,9 @@ def channel_of_variable(way: Way, index: PlacedIndex, channel: str) -> list[tupl
 
         edits = channel_edits(way.part, line, CHANNEL_IN_URL, channel)
     if edits is None:
+        if way.part is not None and way.part.written_in:
+            elsewhere = way.part.written_in
+            raise RefusedError(f"the index URL is not written in this file: see {elsewhere}")
         raise RefusedError("the index URL comes from a variable")
     return [(document, edit) for edit in edits]
 

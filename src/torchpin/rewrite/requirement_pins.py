@@ -160,7 +160,11 @@ def version_of_variable(
 
     edits = specifier_edits(part, declaration, f"=={version}")
     if edits is None:
-        raise RefusedError(f"the version of {declaration.name} comes from a variable")
+        name = declaration.name
+        if part.written_in:
+            elsewhere = part.written_in
+            raise RefusedError(f"the pin of {name} is not written in this file: see {elsewhere}")
+        raise RefusedError(f"the version of {name} comes from a variable")
     return [(part.document, edit) for edit in edits]
 
 

@@ -27,7 +27,7 @@ from torchpin.rules.registry import Rule
 
 if TYPE_CHECKING:
     from torchpin.catalog.images import ImageFacts
-    from torchpin.documents.parts import Image, Part
+    from torchpin.documents.parts import Part, Reserved
 
 PIP_INSTALL = "https://pip.pypa.io/en/stable/cli/pip_install/#description"
 EXTENSIONS = "https://docs.pytorch.org/docs/stable/cpp_extension.html"
@@ -63,7 +63,8 @@ def reason(way: Way, judged_set: JudgedSet, torch: Judged) -> str:
     by = judged_set.of(selection.implied_by or "")
     if by is not None and by.selection.build is not None:
         build = by.selection.build
-        return f"{build.package} {build.version} requires torch=={torch.selection.build.version}"  # type: ignore[union-attr]
+        wanted = build.requires_torch or f"=={torch.selection.build.version}"  # type: ignore[union-attr]
+        return f"{build.package} {build.version} requires torch{wanted}"
     return f"{selection.implied_by or 'another package'} requires it"
 
 
@@ -297,16 +298,20 @@ def in_a_job(part: Part) -> bool:
     return job and not part.python and facts_of(part).python is None
 
 
-def beside_gpu(finding: Finding, part: Part, gpu: Image) -> Finding:
+def beside_gpu(finding: Finding, gpu: Reserved) -> Finding:
     """Return a finding on a CPU build with what says that a GPU is there: not only information."""
-    line = position(line_starts(part.document.text), gpu.span.start).line
+    message = f"service {gpu.service}: {finding.message}"
     return finding._replace(
+        message=message,
         severity=WARNING if finding.severity == INFO else finding.severity,
         because=(
-            *finding.because,
-            Because(f"the service reserves a GPU ({gpu.reference})", PUBLISHED, COMPOSE_GPU),
+            *(
+                one._replace(text=message) if one.text == finding.message else one
+                for one in finding.because
+            ),
+            Because(f"service {gpu.service} reserves a GPU ({gpu.words})", PUBLISHED, COMPOSE_GPU),
         ),
-        related=(*finding.related, Related(part.document.path, line, "a GPU is reserved here")),
+        related=(*finding.related, Related(gpu.path, gpu.line, "a GPU is reserved here")),
     )
 
 
@@ -325,7 +330,9 @@ def of_part(finding: Finding, part: Part) -> Finding:
         ground = Because("not an error: the file does not tell the Python of the job", INFERRED, "")
         finding = finding._replace(severity=WARNING, because=(*finding.because, ground))
     if part.gpu is not None and finding.code == "TP205":
-        finding = beside_gpu(finding, part, part.gpu)
+        finding = beside_gpu(finding, part.gpu)
+    if part.without_gpu and finding.code == "TP205":
+        finding = finding._replace(severity=INFO)
     if part.elsewhere is not None and finding.code in ("TP205", "TP207"):
         finding = finding._replace(severity=INFO)  # it tells for which hardware it is
     if part.elsewhere is not None and finding.severity == ERROR and on_hardware(finding):

@@ -129,7 +129,7 @@ class FilesDisagree(Rule):
             span,
             f"torch {version.removesuffix('.*')} here, {base.text} in "
             f"{base_name(base.document.path)}",
-            severity=INFO if {base.kind, other.kind} & CHECKS else None,
+            severity=INFO if {base.kind, other.kind} & CHECKS or overrides(base, other) else None,
             package="torch",
             because=(
                 Because("both files pin it exactly", PUBLISHED, "the files"),
@@ -200,6 +200,15 @@ def pins_in(ways: list[Way], context: Context) -> Iterator[Pins]:
             found.setdefault((document.path, "conda"), (3, pins))
     for _, (_, pins) in sorted(found.items(), key=lambda item: (item[1][0], item[0])):
         yield pins
+
+
+def overrides(one: Pins, other: Pins) -> bool:
+    """True if one file hands its version to the other as an argument, in the place of a default."""
+    return any(
+        os.path.realpath(path) == os.path.realpath(called.document.path)
+        for caller, called in ((one, other), (other, one))
+        for path, _ in caller.document.called
+    )
 
 
 def folder_of(path: str) -> str:

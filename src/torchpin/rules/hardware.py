@@ -272,7 +272,7 @@ class CpuBuild(HardwareRule):
             yield self.finding(
                 document,
                 narrow(document, span, one.selection),
-                f"torch {build.full_version} is a CPU build: the GPU of the service stays idle",
+                f"torch {build.full_version} is a CPU build: its GPU stays idle",
                 severity=WARNING,
                 package="torch",
                 target=judged_set.target,

@@ -1,0 +1,295 @@
+"""Compose files and Dockerfiles: what is read from which file, and what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchpin.documents.base import Document
+from torchpin.documents.compose import read_compose
+from torchpin.documents.discover import discover
+from torchpin.documents.dockerfile import read_dockerfile
+from torchpin.documents.kinds import KINDS
+from torchpin.documents.loader import load
+from torchpin.documents.parts import Part
+from torchpin.engine import Options, check, fix
+from torchpin.errors import TorchpinError
+from torchpin.fleet.model import Fleet
+from torchpin.fleet.profile import fleet_from_options
+
+CHANNELS = "https://download.pytorch.org/whl/"
+
+
+def parts(text: str) -> tuple[Part, ...]:
+    return read_dockerfile("Dockerfile", text.encode()).parts
+
+
+def compose(text: str, **files: str) -> Document:
+    def read(path: str) -> bytes:
+        name = path.replace(".", "_").replace("/", "_")
+        if name not in files:
+            raise TorchpinError("does not exist", path=path)
+        return files[name].encode()
+
+    return read_compose("compose.yaml", text.encode(), read)
+
+
+def torch_of(part: Part) -> str:
+    return next(one.specifier for one in part.document.declarations if one.name == "torch")
+
+
+def channels_of(part: Part) -> list[str]:
+    return [one.url.rpartition("/")[2] for one in part.document.indexes]
+
+
+@pytest.mark.parametrize(
+    ("command", "installs"),
+    [
+        ("<<EOF", 1),
+        ("<<-'EOF'", 1),
+        ("bash <<EOF", 1),
+        ("<<EOF sh", 1),
+        ("<<EOF python3", 0),
+        ("python3 <<EOF", 0),
+        ("<<EOF cat > /notes", 0),
+    ],
+)
+def test_whose_input_a_here_document_is(command: str, installs: int) -> None:
+    text = f"FROM python:3.11\nRUN {command}\npip install torch==2.9.1\nEOF\nRUN true\n"
+    assert len(parts(text)) == installs
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        ("/opt/venv/bin/pip", "/opt/venv/bin/python -m pip", True),
+        ("/opt/venv/bin/pip", "pip", False),
+        ("/usr/local/bin/pip", "pip", True),
+        ("/usr/bin/python3 -m pip", "pip", True),
+    ],
+)
+def test_environment_of_a_program_by_its_path(first: str, second: str, together: bool) -> None:
+    one, two = parts(
+        f"FROM python:3.11\nRUN {first} install torch==2.9.1\nRUN {second} install torchaudio\n"
+    )
+    assert (one.environment == two.environment) is together
+
+
+def test_environment_of_a_program_is_that_of_the_path_of_the_image() -> None:
+    one, two = parts(
+        "FROM python:3.11\nRUN /opt/venv/bin/pip install torch==2.9.1\n"
+        "ENV PATH=/opt/venv/bin:$PATH\nRUN pip install torchaudio\n"
+    )
+    assert one.environment == two.environment
+
+
+@pytest.mark.parametrize(
+    ("copied", "found"),
+    [
+        ("/opt/venv /opt/venv", True),
+        ("/opt /opt", True),
+        ("/opt/venv /venv", False),
+        ("/app /app", False),
+    ],
+)
+def test_copied_environment(copied: str, found: bool) -> None:
+    one, two = parts(
+        "FROM python:3.11 AS build\nENV VIRTUAL_ENV=/opt/venv\nRUN pip install torch==2.9.1\n"
+        f"FROM python:3.11\nCOPY --from=build {copied}\n"
+        "ENV VIRTUAL_ENV=/opt/venv\nRUN pip install torchaudio\n"
+    )
+    assert two.environment.startswith(f"{one.environment}/") is found
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [("/usr/local/lib/python3.11/site-packages", True), ("/usr/local", True), ("/wheels", False)],
+)
+def test_copied_packages_of_the_system(path: str, found: bool) -> None:
+    one, two = parts(
+        "FROM python:3.11 AS build\nRUN pip install torch==2.9.1\n"
+        f"FROM python:3.11\nCOPY --from=build {path} {path}\nRUN pip install torchaudio\n"
+    )
+    assert two.environment.startswith(f"{one.environment}/") is found
+
+
+def test_triggers_run_in_the_next_stage_and_once() -> None:
+    found = parts(
+        "FROM python:3.11 AS base\nONBUILD RUN pip install torch==2.9.1\n"
+        "FROM base AS app\nRUN pip install torchaudio\nFROM app\nRUN pip install torchvision\n"
+    )
+    assert [part.name for part in found] == [
+        "stage app, line 2",
+        "stage app, line 4",
+        "stage 2, line 6",
+    ]
+
+
+STAGES = f"""\
+FROM python:3.11 AS base
+FROM base AS tools
+RUN pip install torch==2.8.0 --index-url {CHANNELS}cpu
+FROM base AS cpu
+RUN --mount=type=bind,from=tools,target=/t pip install torch==2.9.1 --index-url {CHANNELS}cpu
+FROM base AS gpu
+RUN pip install torch==2.9.1 --index-url {CHANNELS}cu126
+"""
+GPU = "gpus: all"
+
+
+def build(name: str, target: str, gpu: str = "") -> str:
+    return f"  {name}:\n    {gpu or 'tty: true'}\n    build:\n      context: .\n{target}"
+
+
+def test_a_target_takes_its_own_stages_alone() -> None:
+    text = "services:\n" + build("one", "      target: gpu\n", GPU) + build("two", "")
+    document = compose(text, Dockerfile=STAGES)
+    assert document.parts == ()
+    assert document.reserved == ()  # what is built last serves a service without a GPU, too
+    text = "services:\n" + build("one", "      target: CPU\n", GPU) + build("two", "")
+    document = compose(text, Dockerfile=STAGES)
+    assert [(one.service, one.of[1]) for one in document.reserved if one.words] == [
+        ("one", "stage tools, line 3"),
+        ("one", "stage cpu, line 5"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("args", "written"),
+    [
+        ('{V: "2.9.1"}', '{V: "2.9.1", CU: "cu129"}'),
+        ("[V=2.9.1]", "[V=2.9.1, CU=cu129]"),
+        (
+            "\n        V: 2.9.1  # pinned\n    tty: true",
+            '\n        V: 2.9.1  # pinned\n        CU: "cu129"\n    tty: true',
+        ),
+        ("\n      - V=2.9.1\n    tty: true", "\n      - V=2.9.1\n      - CU=cu129\n    tty: true"),
+        ('\n      - "V=2.9.1"', '\n      - "V=2.9.1"\n      - CU=cu129'),
+    ],
+)
+def test_an_argument_is_added_where_a_default_does_not_fit(
+    tmp_path: Path, args: str, written: str
+) -> None:
+    text = f"services:\n  one:\n    build:\n      context: .\n      args: {args}\n"
+    path = tmp_path / "compose.yaml"
+    path.write_text(text)
+    (tmp_path / "Dockerfile").write_text(
+        f"FROM python:3.11\nARG V=2.8.0\nARG CU=cu130\nRUN pip install torch==$V -i {CHANNELS}$CU\n"
+    )
+    done = fix(Options((str(path),)), v100("550.54.15"))
+    assert [data.decode() for _, data in done.changes] == [text.replace(args, written)]
+
+
+def v100(driver: str) -> Fleet:
+    fleet = fleet_from_options(
+        gpus=("V100",), driver=driver, python=("3.11",), platform="linux-x86_64", glibc=None
+    )
+    assert fleet is not None
+    return fleet
+
+
+def test_an_argument_is_planned_with_the_default_that_is_mended(tmp_path: Path) -> None:
+    """Both feed one install: what the Dockerfile gets is what the argument is judged with."""
+    text = (
+        "services:\n  one:\n    build:\n      context: .\n      args:\n        V: 2.9.1\n"
+        "  two:\n    build:\n      context: .\n      args:\n        V: 2.11.0\n"
+    )
+    (tmp_path / "compose.yaml").write_text(text)
+    (tmp_path / "Dockerfile").write_text(
+        f"FROM python:3.11\nARG V=2.9.0\nARG CU=cu130\nRUN pip install torch==$V -i {CHANNELS}$CU\n"
+    )
+    options = Options((str(tmp_path),), unsafe_fixes=True)
+    done = fix(options, v100("570.86.15"))
+    texts = {Path(one.path).name: data.decode() for one, data in done.changes}
+    assert "ARG CU=cu129" in texts["Dockerfile"]
+    assert texts["compose.yaml"] == f'{text}        CU: "cu126"\n'  # 2.9.1 fits the new default
+    assert [one for one in done.report_after.findings if one.severity != "info"] == []
+    for name, new in texts.items():
+        (tmp_path / name).write_text(new)
+    assert fix(options, v100("570.86.15")).changes == ()
+
+
+def test_text_in_an_editor_counts_for_who_builds_it(tmp_path: Path) -> None:
+    path = tmp_path / "compose.yaml"
+    path.write_text("services:\n  one:\n    build:\n      context: .\n      args: {V: 2.9.1}\n")
+    (tmp_path / "Dockerfile").write_text("FROM python:3.11\nARG V\nRUN pip install torch==$V\n")
+    new = f"FROM python:3.11\nARG V\nRUN pip install torch==$V -i {CHANNELS}cu130\n"
+    overlay = {str(tmp_path / "Dockerfile"): new.encode()}
+    for held, codes in ((None, set()), (overlay, {"TP201", "TP203"})):
+        report = check(Options((str(path),)), v100("570.86.15"), held)
+        assert {one.code for one in report.findings if one.severity == "error"} == codes
+
+
+def test_settings_beside_a_compose_file() -> None:
+    text = (
+        "services:\n  one:\n    image: python:3.11\n    env_file: [a.env, b.env]\n"
+        "    environment: {B: '3'}\n"
+        "    command: sh -c 'pip install torch==2.9.$$A torchaudio==2.9.$$B torchvision==${C:-9}'\n"
+    )
+    files = {"a_env": "A=7\nB=1\n", "b_env": "export A='1' \nB=2 # two\n", "_env": 'C="0.24.1"\n'}
+    (part,) = compose(text, **files).parts
+    assert [one.specifier for one in part.document.declarations] == [
+        "==2.9.1",
+        "==2.9.3",
+        "==0.24.1",
+    ]
+    assert part.uncertain is None
+    del files["b_env"]
+    (part,) = compose(text, **files).parts
+    assert part.uncertain == "what b.env sets is not known"
+
+
+@pytest.mark.parametrize("line", ["API_TOKEN=cu126", "CU=https://me@host/cu126", "CU=$OTHER"])
+def test_secrets_and_what_is_put_together_are_not_taken(line: str) -> None:
+    text = "services:\n  one:\n    build:\n      context: .\n      args: {CU: '${%s}'}\n"
+    text = text.replace("%s", line.partition("=")[0])
+    dockerfile = f"FROM python:3.11\nARG CU\nRUN pip install torch==2.9.1 -i {CHANNELS}$CU\n"
+    (part,) = compose(text, _env=f"{line}\n", Dockerfile=dockerfile).parts
+    assert "${" in channels_of(part)[0]
+
+
+def test_an_argument_without_a_value_is_that_of_the_settings_or_the_default() -> None:
+    text = "services:\n  one:\n    build:\n      context: .\n      args: {CU: cu126, V: }\n"
+    dockerfile = (
+        f"FROM python:3.11\nARG V=2.8.0\nARG CU\nRUN pip install torch==$V -i {CHANNELS}$CU\n"
+    )
+    (part,) = compose(text, Dockerfile=dockerfile).parts
+    assert torch_of(part) == "==2.8.0"
+    (part,) = compose(text, Dockerfile=dockerfile, _env="V=2.9.1\n").parts
+    assert torch_of(part) == "==2.9.1"
+
+
+def test_services_that_extend_one_another_end() -> None:
+    text = (
+        "services:\n  one:\n    extends: two\n    image: python:3.11\n"
+        "  two:\n    extends: {file: other.yaml, service: one}\n"
+        "    command: pip install torch==2.9.1\n"
+    )
+    other = "services:\n  one:\n    extends: {file: compose.yaml, service: two}\n"
+    found = compose(text, other_yaml=other, compose_yaml=text).parts
+    assert [part.name for part in found] == ["service one, line 7", "service two, line 7"]
+    assert found[0].image is not None and found[1].image is None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("services: {a: {build: {context: ., args: {CU: cu126}}}}\n", True),
+        ("services: {a: {extends: {file: b.yml, service: b}, gpus: all}}\n", True),
+        ("services: {a: {build: .}}\n", False),
+    ],
+)
+def test_which_compose_files_are_looked_at(tmp_path: Path, text: str, found: bool) -> None:
+    (tmp_path / "compose.yaml").write_text(text)
+    assert bool(discover([str(tmp_path)], KINDS).files) is found
+
+
+def test_what_a_file_was_read_with(tmp_path: Path) -> None:
+    path = tmp_path / "compose.yaml"
+    path.write_text("services: {a: {build: {context: ., args: {V: 2.9.1}}}}\n")
+    data = b"FROM python:3.11\nARG V\nRUN pip install torch==$V\n"
+    (tmp_path / "Dockerfile").write_bytes(data)
+    document = load(str(path), {})
+    assert document.called == ((str(tmp_path / "Dockerfile"), data),)
+    assert document.parts[0].document.called == document.called
