@@ -11,8 +11,9 @@ import pytest
 from torchpin.documents.base import Span
 from torchpin.documents.parts import Image, Part
 from torchpin.documents.scripts import read_shell
-from torchpin.fleet.model import NodeGroup, Python, Target
+from torchpin.fleet.model import Fleet, NodeGroup, Python, Settings, Target
 from torchpin.part_ways import part_targets, python_of
+from torchpin.rules.environments import is_foreign
 
 GROUP = NodeGroup("g", (), (), "linux-x86_64", glibc="2.35")
 MAC = NodeGroup("m", (), (), "macos-arm64")
@@ -30,6 +31,37 @@ def test_the_file_s_own_python_replaces_the_fleet_s() -> None:
     assert part_targets(part(python=">=3.11"), targets) == (targets[1],)
     assert part_targets(part(python=">=3.13"), targets) == (Target(GROUP, Python(3, 13)),)
     assert part_targets(part(python="nonsense"), targets) == tuple(targets)
+
+
+def test_environments_take_the_machines_that_have_their_pythons() -> None:
+    first, second = (
+        GROUP._replace(name=name, pythons=(python,))
+        for name, python in (("a", Python(3, 11)), ("b", Python(3, 12)))
+    )
+    fleet = Fleet((first, second), Settings(), None)
+    targets = fleet.targets()
+    both = part(python=">=3.11,<3.13", pythons=("3.11", "3.12"))
+    assert part_targets(both, targets, fleet) == targets
+    assert part_targets(part(pythons=("3.12",)), targets, fleet) == targets[1:]
+    # Those of another client are asked elsewhere.
+    assert part_targets(part(pythons=("3.12",)), targets[:1], fleet) == ()
+    moved = part_targets(part(pythons=("3.12", "3.14t")), targets, fleet)
+    assert [(one.group.name, str(one.python)) for one in moved] == [
+        ("b", "3.12"),
+        ("a", "3.14t"),
+        ("b", "3.14t"),
+    ]
+    assert part_targets(part(pythons=("3.12", "")), targets, fleet) == (targets[1], targets[0])
+
+
+def test_a_python_is_foreign_only_where_every_group_names_its_own() -> None:
+    tests = part(pythons=("3.9", "3.12"))
+    named = GROUP._replace(pythons=(Python(3, 11), Python(3, 12)))
+    fleet = Fleet((named,), Settings(), None)
+    assert is_foreign("3.9", tests, fleet)
+    assert not is_foreign("3.12", tests, fleet)
+    assert not is_foreign("3.9", part(python="3.9"), fleet)
+    assert not is_foreign("3.9", tests, Fleet((named, GROUP), Settings(), None))
 
 
 def test_a_container_runs_on_linux() -> None:

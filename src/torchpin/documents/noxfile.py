@@ -16,6 +16,7 @@ from torchpin.documents.install_words import Word, read_words
 from torchpin.documents.parts import Part, file_of, part_of
 from torchpin.documents.python_text import Python, called, names_of
 from torchpin.documents.tox_names import range_of
+from torchpin.patterns import regex
 
 KIND = "noxfile.py"
 _RUNS = (
@@ -59,7 +60,7 @@ class _Reader:
         self, function: ast.FunctionDef | ast.AsyncFunctionDef, session: str
     ) -> Iterator[Part]:
         """Yield the parts of one session in the order of its lines."""
-        python, uv = self.chosen(function)
+        pythons, uv = self.chosen(function)
         branches = _conditional(function)
         calls = [
             node
@@ -95,7 +96,8 @@ class _Reader:
                 why = "the call stands in a branch that may not be taken"
             yield part._replace(
                 options_at=self.options_at(call, arguments),
-                python=python,
+                python=range_of(pythons),
+                pythons=pythons,
                 uncertain=why,
                 command=True,
                 environment=function.name,
@@ -167,9 +169,14 @@ class _Reader:
             node = self.names[node.id]
         return node
 
-    def chosen(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str | None, bool]:
-        """Return the Pythons of a session as a specifier, and whether uv makes its environment."""
-        python: str | None = None
+    def chosen(
+        self, function: ast.FunctionDef | ast.AsyncFunctionDef
+    ) -> tuple[tuple[str, ...], bool]:
+        """Return the Pythons of a session, and whether uv makes its environment.
+
+        Empty where they are not all known; other interpreters (PyPy) are left out.
+        """
+        pythons: tuple[str, ...] = ()
         uv = "nox.options.default_venv_backend" in self.file.text and _default_uv(self.tree)
         for decorator in function.decorator_list:
             if not isinstance(decorator, ast.Call):
@@ -179,12 +186,12 @@ class _Reader:
                 if keyword.arg in ("python", "py"):
                     items = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
                     found = [self.value(one) for one in items]
-                    if all(one is not None and _minor(one) for one in found):
-                        python = range_of(one for one in found if one is not None)
+                    if None not in found:
+                        pythons = tuple(_minor(one) for one in found if one and _minor(one))
                 elif keyword.arg == "venv_backend":
                     backend = self.value(value)
                     uv = backend is not None and backend.split("|")[0] == "uv"
-        return python, uv
+        return pythons, uv
 
     def options_at(self, call: ast.Call, arguments: list[ast.expr]) -> int | None:
         """Return where ``"--index-url", "URL", `` may be inserted: before the first argument."""
@@ -218,9 +225,10 @@ def _conditional(function: ast.AST) -> set[ast.AST]:
     return found
 
 
-def _minor(text: str) -> bool:
-    head, dot, minor = text.partition(".")
-    return head == "3" and bool(dot) and minor.isdigit()
+def _minor(text: str) -> str:
+    """Return the version of a CPython that nox looks for: ``3.11``, ``python3.11``, ``3.14t``."""
+    found = regex(r"(?:python|cpython)?-?(3\.\d+)(?:\.\d+)?(t?)").fullmatch(text)
+    return f"{found[1]}{found[2]}" if found is not None else ""
 
 
 def _default_uv(tree: ast.Module) -> bool:

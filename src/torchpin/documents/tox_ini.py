@@ -101,6 +101,7 @@ def tox_parts(file: Document, ini: Ini) -> tuple[Part, ...]:
     for some in groups.values():
         given = some[0][1]
         names = [name for name, _ in some]
+        pythons = tuple(dict.fromkeys(_python(ini, name) for name in names))
         option = given.at
         part = part_of(
             file,
@@ -117,7 +118,8 @@ def tox_parts(file: Document, ini: Ini) -> tuple[Part, ...]:
             part._replace(
                 document=document,
                 options_at=_options_at(file.text, option),
-                python=_python(ini, names),
+                python=range_of(pythons),
+                pythons=pythons if any(pythons) else (),
                 uncertain=given.uncertain,
                 environment=names[0],
                 marker=given.marker,
@@ -275,18 +277,13 @@ def _runs_uv(ini: Ini) -> bool:
     )
 
 
-def _python(ini: Ini, names: list[str]) -> str | None:
-    """Return the Pythons of some environments as one specifier; None if one takes any."""
-    found = []
-    for name in names:
-        version = python_of(name)
-        if version is None:
-            option = _option(ini, name, "base_python", "basepython")
-            version = python_of(option.value.strip()) if option is not None else None
-        if version is None:
-            return None
-        found.append(version)
-    return range_of(found)
+def _python(ini: Ini, name: str) -> str:
+    """Return the Python of an environment, ``""`` if it takes any."""
+    version = python_of(name)
+    if version is None:
+        option = _option(ini, name, "base_python", "basepython")
+        version = python_of(option.value.strip()) if option is not None else None
+    return version or ""
 
 
 def _options_at(text: str, option: Option | None) -> int | None:

@@ -16,7 +16,7 @@ SYSTEMS = ("linux", "darwin", "win32")
 """``sys.platform`` of the systems that torch has wheels for."""
 _BRACES = regex(r"\{([^{}]*)\}")
 _CONDITION = regex(r"(?P<when>[\w {},.!-]+?)\s*:\s+(?P<what>\S.*)\Z", re.DOTALL)
-_PY = regex(r"(?:py|python|cpython)-?(?P<major>[23])\.?(?P<minor>\d+)?t?")
+_PY = regex(r"(?:py|python|cpython)-?(?P<major>[23])\.?(?P<minor>\d+)?(?P<free>t)?")
 
 
 def expand(text: str) -> list[str]:
@@ -112,21 +112,24 @@ def marker_of(pattern: str) -> str | None:
 
 
 def python_of(name: str) -> str | None:
-    """Return the Python that the name of an environment chooses, ``"3.11"``; None: the default."""
+    """Return the Python that the name of an environment chooses, ``"3.11"`` or ``"3.14t"``; None:
+    the default."""
     for factor in name.split("-"):
         found = _PY.fullmatch(factor)
         if found is not None and found["minor"]:
-            return f"{found['major']}.{found['minor']}"
-        version = re.fullmatch(r"3\.(\d+)", factor)
+            return f"{found['major']}.{found['minor']}{found['free'] or ''}"
+        version = re.fullmatch(r"3\.\d+t?", factor)
         if version is not None:
             return factor
     return None
 
 
 def range_of(versions: Iterable[str]) -> str | None:
-    """Return some minor versions of Python 3 as one version, or as a PEP 440 specifier."""
-    minors = sorted({int(one.split(".")[1]) for one in versions if one.startswith("3.")})
-    if not minors:
+    """Return some minor versions of Python 3 as one version, or as a PEP 440 specifier; None if one
+    of them is ``""`` (any)."""
+    some = set(versions)
+    minors = sorted({int(one.split(".")[1].rstrip("t")) for one in some if one.startswith("3.")})
+    if not minors or "" in some:
         return None
     if len(minors) == 1:
         return f"3.{minors[0]}"

@@ -47,6 +47,7 @@ def parts_of(file: Document, root: View) -> list[Part]:
             _key(own.get(some[0]), base, "set_env"),
         )
         systems = _key(own.get(some[0]), base, "platform")
+        pythons = tuple(dict.fromkeys(_python(name, own, base) for name in some))
         assert deps is not None
         lines, unsure = _lines(file.text, deps)
         part = part_of(
@@ -61,7 +62,8 @@ def parts_of(file: Document, root: View) -> list[Part]:
         parts.append(
             part._replace(
                 document=part.document._replace(indexes=indexes),
-                python=_python(some, own, base),
+                python=range_of(pythons),
+                pythons=pythons if any(pythons) else (),
                 uncertain="some of its deps are taken from elsewhere" if unsure else None,
                 environment=some[0],
                 marker=marker_of(systems.value)
@@ -109,16 +111,11 @@ def _from_variables(view: View | None) -> list[IndexLine]:
     return found
 
 
-def _python(names: list[str], own: dict[str, View], base: View | None) -> str | None:
-    found = []
-    for name in names:
-        version = python_of(name)
-        if version is None:
-            given = _key(own.get(name), base, "base_python")
-            written = given.value if given is not None else None
-            first = written[0] if isinstance(written, list) and written else written
-            version = python_of(first) if isinstance(first, str) else None
-        if version is None:
-            return None
-        found.append(version)
-    return range_of(found)
+def _python(name: str, own: dict[str, View], base: View | None) -> str:
+    version = python_of(name)
+    if version is None:
+        given = _key(own.get(name), base, "base_python")
+        written = given.value if given is not None else None
+        first = written[0] if isinstance(written, list) and written else written
+        version = python_of(first) if isinstance(first, str) else None
+    return version or ""

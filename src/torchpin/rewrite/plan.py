@@ -42,7 +42,8 @@ def plan_fix(way: Way, context: Context, policy: str, codes: Collection[str]) ->
         if len(outcome.plans) == 1 and not outcome.unserved:
             return write_plan(way, context, outcome, codes, softened=soften)
         if outcome.plans:
-            return Fix(DISPLAY, split_text(outcome))
+            environments = way.part is not None and bool(way.part.pythons)
+            return Fix(DISPLAY, split_text(outcome, environments=environments))
     if outcome.unserved and outcome.unserved[0].target.group.musl:
         return Fix(DISPLAY, musl_text(way))
     return Fix(DISPLAY, unserved_text(outcome)) if outcome.unserved else None
@@ -83,8 +84,18 @@ def index_fix(way: Way, context: Context, policy: str, codes: Collection[str]) -
     return None
 
 
-def split_text(outcome: Outcome) -> str:
-    """Return a split as advice: which group takes which builds."""
+def split_text(outcome: Outcome, *, environments: bool = False) -> str:
+    """Return a split as advice: which group takes which builds, or which Python of environments."""
+    pythons = [
+        tuple(dict.fromkeys(str(one.python) for one in part.targets)) for part in outcome.plans
+    ]
+    every = [one for some in pythons for one in some]
+    if environments and len(set(every)) == len(every):
+        listed = " · ".join(
+            f"Python {', '.join(some)}: {plan_text(plan)}"
+            for some, plan in zip(pythons, outcome.plans, strict=True)
+        )
+        return f"no single build is for all Pythons; give each environment its own: {listed}"
     listed = groups_text(outcome.plans)
     return f"no single build runs on all groups; use one file a group: {listed}"
 

@@ -136,7 +136,16 @@ def intended_targets(way: Way, context: Context) -> tuple[Target, ...]:
             targets = tuple(
                 one._replace(group=one.group._replace(gpus=(), driver=None)) for one in targets
             )
-    return tuple(one for one in targets if applies(one)) or targets
+    targets = tuple(one for one in targets if applies(one)) or targets
+    if way.part is None or not way.part.pythons:
+        return targets
+    from torchpin.rules.environments import is_foreign
+
+    # What environments of other Pythons only test gives way to what the fleet runs.
+    return (
+        tuple(one for one in targets if not is_foreign(one.python, way.part, context.fleet))
+        or targets
+    )
 
 
 def has_family(judged_set: JudgedSet) -> bool:

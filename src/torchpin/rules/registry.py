@@ -185,6 +185,10 @@ def run_rules(context: Context, rules: Iterable[Rule]) -> tuple[Finding, ...]:
                     from torchpin.rules.containers import of_part
 
                     finding = of_part(finding, way.part)
+                    if way.part.pythons and context.declared:
+                        from torchpin.rules.environments import of_environment
+
+                        finding = of_environment(finding, way.part, context.fleet)
                 if not context.declared and finding.group:
                     key = (finding.path, finding.span, finding.package)
                     if speaks.setdefault(key, finding.group) != finding.group:
