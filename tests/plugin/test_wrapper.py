@@ -32,8 +32,13 @@ words = sys.argv[1:]
 if "list" in words:
     print(os.environ.get("FAKE_LIST", "[]"))
     raise SystemExit
-places = [at + 1 for at, word in enumerate(words) if word == "-c" and "run" not in words]
-held = [Path(words[at]).read_text() for at in places]
+own = words[: words.index("python")] if "python" in words else words
+places = [Path(own[at + 1]) for at, word in enumerate(own) if word == "-c"]
+for at, word in enumerate(own):
+    if word == "--with-requirements":
+        (line,) = Path(own[at + 1]).read_text().splitlines()
+        places.append(Path(line.removeprefix("-c ")))
+held = [place.read_text() for place in places]
 if "--wait" in words:
     print("ready", flush=True)
     time.sleep(60)
@@ -313,7 +318,8 @@ def test_a_refusal_says_where_it_comes_from_and_no_secret(
         ("pip", ["download", "torch==2.15.0"]),
         ("pip", ["--isolated", "freeze", "--all"]),
         ("pip", []),
-        ("uv", ["run", "--with", "torch", "python", "-c", "print('a b')"]),
+        ("uv", ["run", "python", "-c", "print('a b')", "--with", "torch==2.15.0"]),
+        ("uv", ["tool", "upgrade", "torch==2.15.0"]),
         ("uv", ["pip", "compile", "a.in", "--", "b.in"]),
         ("uv", ["sync"]),
         ("uv", ["add", "requests"]),

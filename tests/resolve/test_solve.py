@@ -218,6 +218,26 @@ def test_a_driver_too_new_for_the_gpu() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "driver", "text"),
+    [
+        ("L4", "515.43.04", "no published torch wheel for linux-x86_64 is known to run on {}"),
+        ("L4", "550.54.15", "the last torch that runs on {} is 2.14.1+cu126"),
+        ("H100", "570.26", "the last torch that runs on {} is 2.14.1+cu126"),
+        (V100, "590.44.01", "no published torch wheel for linux-x86_64 is known to run on {}"),
+    ],
+)
+def test_a_gpu_is_told_of_with_the_driver_that_stands_in_the_way(
+    name: str, driver: str, text: str
+) -> None:
+    own = group("g", name, driver=driver, python="3.12")
+    outcome = answer(request((own,), "torch" if name == V100 else "torch!==2.15.0"))
+    assert outcome.plans == ()
+    (gpu,) = own.gpus
+    told = [c.text for c in outcome.explanation if c.origin.line == 2]
+    assert told == [text.format(f"{gpu.name} ({gpu.arch}) with driver {driver}")]
+
+
 def test_pythons_of_a_group_part_only_if_they_must() -> None:
     outcome = answer(request((group("a", A100, python="3.8 3.9 3.13"),), "torch"))
     assert [[str(t.python) for t in p.targets] for p in outcome.plans] == [["3.8", "3.9"], ["3.13"]]
@@ -237,8 +257,12 @@ def test_asked_channels_are_a_member_of_the_explanation() -> None:
     assert outcome.plans == ()
     assert {c.origin.text for c in outcome.explanation} == {
         "fleet b: B200 (sm_100)",
-        "only cu126, no PyPI",
+        "only cu126",
     }
+    assert [c.text for c in outcome.explanation] == [
+        "no published torch wheel of cu126 for linux-x86_64 runs on B200 (sm_100)",
+        "only cu126 may be used",
+    ]
     assert brief(only(request((group("a", A100),), "torch", asked=("cu126",), pypi=False))) == (
         "cu126",
         "channel",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchpin.cli.arguments import Arguments
@@ -16,8 +16,10 @@ from torchpin.cli.terminal import note
 from torchpin.errors import TorchpinError, UsageError
 
 if TYPE_CHECKING:
+    from torchpin.documents.base import Document
     from torchpin.fleet.model import Fleet
     from torchpin.plugin.command import Call, Steering
+    from torchpin.plugin.configured import Configured
     from torchpin.resolve.model import Plan
 
 EXAMPLE = {"pip": "install torch torchvision", "uv": "pip install torch torchvision"}
@@ -27,13 +29,23 @@ def parser(client: str) -> Parser:
     """Return the parser of what stands before ``--``."""
     from torchpin.cli.constraints import add_mirror
 
-    steered = "install gets" if client == "pip" else "pip install, pip sync and add get"
-    project = "" if client == "pip" else " sync and run are checked first."
+    if client == "pip":
+        steered = (
+            "install gets constraints, and links to the\n"
+            "channel where that is needed. What cannot run there is refused; every other command\n"
+            "runs as it is."
+        )
+    else:
+        steered = (
+            "pip install, pip sync, add, run --with, tool run\n"
+            "and tool install get constraints, and links to the channel where that is needed.\n"
+            "sync and run are checked first. What cannot run there is refused; every other\n"
+            "command runs as it is."
+        )
     made = Parser(
         client,
-        f"Run {client}, held to the PyTorch that runs on a node group: {steered} constraints,\n"
-        f"and links to the channel where that is needed.{project} What cannot run there is\n"
-        "refused; every other command runs as it is. Input, output, signals and exit code are\n"
+        f"Run {client}, held to the PyTorch that runs on a node group: {steered}\n"
+        f"What {client}'s own configuration says counts. Input, output, signals and exit code are\n"
         f"those of {client}.",
         f"exit code: that of {client} · 1 refused · 2 wrong usage\n\n"
         f"example: torchpin {client} --group training -- {EXAMPLE[client]}",
@@ -68,27 +80,27 @@ def run(client: str, argv: list[str]) -> int:
             hint=_with_dashes(client, argv),
         )
     args = parser(client).parse(argv[:at])
-    from torchpin.plugin.command import is_steered, read_call
+    from torchpin.plugin.command import RUN, is_steered, read_call
 
     program = find(client)
     call = read_call(client, argv[at + 1 :])
     if not args.force and not asks_help(call):
+        if client == "uv" and call.action in (("sync",), RUN):
+            from torchpin.cli.wrapper_project import synced
+
+            if not synced(args, call, program):
+                return FINDINGS
         if is_steered(call):
             held = steered(args, call, program)
             if held is None:
                 return FINDINGS
             return replace(program, held)
-        if client == "uv" and call.action in (("sync",), ("run",)):
-            from torchpin.cli.wrapper_project import synced
-
-            if not synced(args, call, program):
-                return FINDINGS
     return replace(program, call.words)
 
 
 def asks_help(call: Call) -> bool:
     """Tell whether a command prints its help; what stands behind ``run`` is another program's."""
-    words = call.words[: call.at + 1] if call.action == ("run",) else call.words
+    words = call.words[: call.at + 1] if call.action[-1:] == ("run",) else call.words
     return any(word in ("-h", "--help") for word in words)
 
 
@@ -143,7 +155,6 @@ def group_fleet(args: Arguments) -> Fleet:
 def steered(args: Arguments, call: Call, program: str) -> Sequence[str] | None:
     """Return the words to run the client with; None if the command is refused."""
     from torchpin.catalog.store import load_catalog
-    from torchpin.documents.base import Document
     from torchpin.documents.loader import load
     from torchpin.plugin import command, forms
     from torchpin.plugin.plan import places_of
@@ -153,16 +164,20 @@ def steered(args: Arguments, call: Call, program: str) -> Sequence[str] | None:
     catalog = load_catalog()
     cache: dict[str, Document] = {}
     private = dict(fleet.settings.indexes)
-    read = command.install_of_call(call, os.environ, lambda path: load(path, cache), private)
+    configured = configuration(call, program, lambda path: load(path, cache))
+    read = command.install_of_call(
+        call, os.environ, lambda path: load(path, cache), private, configured
+    )
     if read is None:
         return call.words
     asked = command.asked_of(read, fleet.targets(), fleet, catalog)
-    installed = {} if read.upgrade or asked.note else family_there(call, program)
+    skip = read.upgrade or bool(asked.note)
+    installed = {} if skip else family_there(call, program, configured.words)
     steering = command.steer(asked, catalog, installed)
     if steering.note and not args.quiet:
         note(steering.note)
     if steering.refused:
-        sys.stderr.write(refusal(args, call, fleet, steering))
+        sys.stderr.write(refusal(args, call, fleet, steering, read.configured))
         return None
     plan = steering.plan
     if plan is None or (call.action == ("add",) and not asked.named):
@@ -171,7 +186,55 @@ def steered(args: Arguments, call: Call, program: str) -> Sequence[str] | None:
     if not args.quiet:
         said(call, plan, fleet, added.named)
     text = "\n".join([*forms.header(plan, catalog.date), *forms.pins(plan), ""])
-    return command.with_options(call, added, os.environ, kept(text))
+    return command.with_options(call, added, os.environ, kept, text)
+
+
+def configuration(call: Call, program: str, load: Callable[[str], Document]) -> Configured:
+    """Return what the client's own configuration adds to a command.
+
+    pip is asked; where it does not tell (a client of another kind, a configuration that it cannot
+    read) the variables of the environment are all that counts.
+    """
+    import subprocess
+
+    from torchpin.plugin.command import options_of_call, value_of
+    from torchpin.plugin.configured import Configured, UvPlaces, pip_configured, uv_configured
+
+    parsed = options_of_call(call)
+    given = {option.name for option in parsed.options}
+    if call.client == "uv":
+        folder = value_of(parsed, "--directory") or os.environ.get("UV_WORKING_DIR", "")
+        project = value_of(parsed, "--project") or os.environ.get("UV_PROJECT", "")
+        none = "--no-config" in given or is_on("UV_NO_CONFIG")
+        config = value_of(parsed, "--config-file") or os.environ.get("UV_CONFIG_FILE", "")
+        only: Document | None = None
+        if config:
+            from torchpin.documents.loader import read_as, read_bytes
+
+            try:
+                only = read_as("uv.toml", config, read_bytes(config))
+            except TorchpinError:
+                none = True
+        places = UvPlaces(only, none, os.path.join(folder, project))
+        return uv_configured(call.action, places, os.environ, load)
+    words = ["--isolated"] if "--isolated" in given else []
+    python = value_of(parsed, "--python")
+    words += ["--python", python] if python else []
+    done = subprocess.run(
+        [program, *words, "config", "list"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        encoding="utf-8",
+        errors="surrogateescape",
+        check=False,
+    )
+    return pip_configured(done.stdout) if done.returncode == 0 else Configured()
+
+
+def is_on(variable: str) -> bool:
+    """Tell whether a variable of the environment switches something of uv on."""
+    return os.environ.get(variable, "").lower() in ("1", "true", "yes", "on", "y", "t")
 
 
 def said(call: Call, plan: Plan, fleet: Fleet, named: Sequence[str]) -> None:
@@ -189,27 +252,35 @@ def said(call: Call, plan: Plan, fleet: Fleet, named: Sequence[str]) -> None:
         )
 
 
-def family_there(call: Call, program: str) -> Mapping[str, str]:
+def family_there(call: Call, program: str, configured: Sequence[str] = ()) -> Mapping[str, str]:
     """Return the family's packages that are installed where the command installs.
 
     Nothing where it installs into a folder of its own, or where the client does not tell.
+
+    Args:
+        call: the command.
+        program: the client.
+        configured: options that its configuration adds.
     """
     import json
     import subprocess
 
     from torchpin.catalog.model import FAMILY
+    from torchpin.plugin.command import options_of_call, value_of
 
-    if call.action == ("add",):
+    parsed = options_of_call(call)
+    given = {option.name for option in parsed.options}
+    if call.action in (("add",), ("tool", "install"), ("tool", "run")) or "--isolated" in given:
         return {}
-    words = [word.partition("=")[0] for word in call.words]
-    if any(word in ("-t", "--target", "--prefix", "--root") for word in words):
+    if not {"--target", "--prefix", "--root"}.isdisjoint((*given, *configured)):
         return {}
     where: list[str] = []
-    for at, word in enumerate(call.words):
-        if word == "--system" or word.startswith("--python="):
-            where.append(word)
-        elif word in ("--python", "-p") and at + 1 < len(call.words):
-            where += call.words[at : at + 2]
+    if call.client == "uv":
+        places = ("--directory", "--project")
+        where = [word for name in places if (at := value_of(parsed, name)) for word in (name, at)]
+    where += ["--system"] if "--system" in given else []
+    python = value_of(parsed, "--python")
+    where += ["--python", python] if python else []
     command = (
         [program, *where, "list"] if call.client == "pip" else [program, "pip", "list", *where]
     )
@@ -227,8 +298,11 @@ def family_there(call: Call, program: str) -> Mapping[str, str]:
         return {}  # some client of another kind: nothing is known, so nothing is kept
 
 
-def refusal(args: Arguments, call: Call, fleet: Fleet, steering: Steering) -> str:
+def refusal(
+    args: Arguments, call: Call, fleet: Fleet, steering: Steering, configured: Sequence[str]
+) -> str:
     """Return why a command is not run, and how to go on."""
+    from torchpin.plugin.command import is_known
     from torchpin.plugin.forms import extra_indexes, pins
     from torchpin.plugin.plan import Places
     from torchpin.plugin.words import because_lines
@@ -240,6 +314,7 @@ def refusal(args: Arguments, call: Call, fleet: Fleet, steering: Steering) -> st
         f"torchpin: not run: nothing that this command allows runs on {clean(group)}",
         *because_lines(steering.outcome),
     ]
+    lines += [f"  {call.client} is configured with {clean(one)}" for one in configured]
     told = {line.strip() for line in lines}
     for unserved in steering.outcome.unserved:
         text = f"{clean(unserved.target.text)}: {clean(unserved.because)}"
@@ -248,7 +323,8 @@ def refusal(args: Arguments, call: Call, fleet: Fleet, steering: Steering) -> st
     if steering.instead is not None:
         places = Places(fleet.settings.indexes, args.mirror)
         place = ", ".join(extra_indexes(steering.instead, places)) or "PyPI"
-        lines.append(f"what runs: {' '.join(pins(steering.instead))} (from {place})")
+        runs = "what runs" if is_known(steering.instead) else "what is not known to fail"
+        lines.append(f"{runs}: {' '.join(pins(steering.instead))} (from {place})")
     words = shlex.join(call.words)
     name = f"--group {shlex.quote(group)} " if args.group else ""
     lines.append(f"to run it all the same: torchpin {call.client} {name}--force -- {words}")

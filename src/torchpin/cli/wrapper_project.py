@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from torchpin.cli.arguments import Arguments
 from torchpin.cli.common import options_of
+from torchpin.plugin.command import options_of_call, value_of
 
 if TYPE_CHECKING:
     from torchpin.documents.command_options import Parsed
@@ -31,21 +32,18 @@ _CHOICE = frozenset(
 )
 """Options of ``sync`` and ``run`` that ``export`` has, too, and that say what is installed."""
 _NO_PROJECT = (("--no-sync", "UV_NO_SYNC"), ("--no-project", "UV_NO_PROJECT"))
-_TRUE = ("1", "true", "yes", "on", "y", "t")
 
 
 def synced(args: Arguments, call: Call, program: str) -> bool:
     """Tell whether what ``uv sync`` or ``uv run`` installs runs on the group; say why not."""
     from torchpin import engine
-    from torchpin.cli.wrapper import group_fleet
+    from torchpin.cli.wrapper import group_fleet, is_on
     from torchpin.report.style import clean, redact
 
-    if call.action == ("run",) and not _alone_runs(args, call):
-        return False
-    parsed = _parsed(call)
+    parsed = options_of_call(call)
     given = {option.name for option in parsed.options}
     if call.action == ("run",) and any(
-        option in given or os.environ.get(name, "").lower() in _TRUE for option, name in _NO_PROJECT
+        option in given or is_on(name) for option, name in _NO_PROJECT
     ):
         return True
     script = _script(call, parsed, given)
@@ -78,69 +76,20 @@ def synced(args: Arguments, call: Call, program: str) -> bool:
     return False
 
 
-def _alone_runs(args: Arguments, call: Call) -> bool:
-    """Tell whether what ``uv run --with`` asks for can run on the group; say why not.
-
-    uv takes no constraints there: what it chooses of a range is not held.
-    """
-    from torchpin.cli.common import fleet_of
-    from torchpin.cli.wrapper import group_fleet, refusal
-    from torchpin.documents.base import Document
-    from torchpin.documents.loader import load
-    from torchpin.plugin.command import asked_of, install_of_call, steer
-
-    if not any(word.startswith(("--with", "-w")) for word in call.words):
-        return True
-    args.paths = []
-    if fleet_of(args, options_of(args)) is None:
-        return True
-    from torchpin.catalog.store import load_catalog
-
-    fleet, catalog = group_fleet(args), load_catalog()
-    cache: dict[str, Document] = {}
-    private = dict(fleet.settings.indexes)
-    read = install_of_call(call, os.environ, lambda path: load(path, cache), private)
-    if read is None:
-        return True
-    steering = steer(asked_of(read, fleet.targets(), fleet, catalog), catalog, {})
-    if steering.refused:
-        sys.stderr.write(refusal(args, call, fleet, steering))
-    return not steering.refused
-
-
-def _parsed(call: Call) -> Parsed:
-    """Return the options of a command, those before its name too."""
-    from torchpin.documents.command_options import parse
-    from torchpin.documents.installers import UV, UV_RUN, UV_TOOL
-    from torchpin.plugin.command import texts_of
-
-    texts = texts_of(call.words)
-    before = parse(texts, UV._replace(stops=True))
-    after = parse(texts, UV_RUN if call.action == ("run",) else UV_TOOL, call.at)
-    return after._replace(options=[*before.options, *after.options])
-
-
-def _value(parsed: Parsed, name: str) -> str:
-    from torchpin.documents.atoms import text_of
-
-    found = [one.value for one in parsed.options if one.name == name and one.value is not None]
-    return text_of(found[-1]) if found else ""
-
-
 def _script(call: Call, parsed: Parsed, given: Iterable[str]) -> str | None:
     """Return the script whose own block says what is installed; ``""``: it cannot be read.
 
     None: the project says it.
     """
     if call.action == ("sync",):
-        return _value(parsed, "--script") or None
+        return value_of(parsed, "--script") or None
     target = call.words[parsed.rest] if parsed.rest < len(call.words) else None
     if target is None or not {"--module", "-m"}.isdisjoint(given):
         return None
     if target == "-" or target.startswith(("http://", "https://")):
         return ""
     if not {"--script", "-s", "--gui-script"}.isdisjoint(given) or target.endswith((".py", ".pyw")):
-        path = os.path.join(_value(parsed, "--directory"), target)
+        path = os.path.join(value_of(parsed, "--directory"), target)
         try:
             with open(path, "rb") as file:
                 return path if b"# /// script" in file.read(1 << 20) else None
@@ -156,8 +105,8 @@ def _files(script: str) -> list[str]:
 
 def _project(parsed: Parsed) -> list[str]:
     """Return the project file, and its lock where there is one; nothing without a project."""
-    folder = _value(parsed, "--directory") or os.environ.get("UV_WORKING_DIR", "")
-    folder = os.path.join(folder, _value(parsed, "--project") or os.environ.get("UV_PROJECT", ""))
+    folder = value_of(parsed, "--directory") or os.environ.get("UV_WORKING_DIR", "")
+    folder = os.path.join(folder, value_of(parsed, "--project") or os.environ.get("UV_PROJECT", ""))
     project = os.path.join(folder, "pyproject.toml")
     while not os.path.isfile(project):
         above = os.path.dirname(os.path.abspath(folder))

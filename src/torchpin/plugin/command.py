@@ -19,12 +19,15 @@ from torchpin.evidence import PROOF
 from torchpin.fleet.model import Fleet, Target
 from torchpin.named import NamedTuple
 from torchpin.resolve.model import Outcome, Plan, Request, Want
+from torchpin.select.asks import name_of
 from torchpin.select.environments import marker_holds
 from torchpin.select.model import Install, Placed
 
 if TYPE_CHECKING:
     from torchpin.catalog.store import Catalog
+    from torchpin.documents.command_options import Parsed
     from torchpin.documents.shell_words import Text
+    from torchpin.plugin.configured import Configured
     from torchpin.plugin.plan import Places
 
 SCRIPT = "<command line>"
@@ -35,15 +38,26 @@ VARIABLES = {
     ),
     "uv": (
         *("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"),
-        *("UV_CONSTRAINT", "UV_TORCH_BACKEND"),
+        *("UV_CONSTRAINT", "UV_TORCH_BACKEND", "UV_INDEX_STRATEGY", "UV_PRERELEASE"),
     ),
 }
 """What the clients read from the environment, as far as it decides what is installed."""
+RUN = ("run",)
+UNREAD: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    RUN: ("UV_CONSTRAINT", "UV_TORCH_BACKEND"),
+    ("add",): ("UV_TORCH_BACKEND",),
+}
+"""Variables of uv that a command does not read (measured with uv 0.13.9)."""
 STEERED = {
     "pip": (("install",),),
-    "uv": (("pip", "install"), ("pip", "sync"), ("add",)),
+    "uv": (
+        *(("pip", "install"), ("pip", "sync"), ("add",), ("tool", "install"), ("tool", "run")),
+        RUN,
+    ),
 }
-"""Commands that take constraints and link pages."""
+"""Commands that can be held, by constraints and link pages."""
+OVERLAYS = ("--with", "--with-requirements", "--with-editable")
+"""With these ``uv run`` installs more than the project or the script says."""
 
 
 class Call(NamedTuple):
@@ -66,6 +80,8 @@ class Read(NamedTuple):
     """Of ``--torch-backend``."""
     upgrade: bool
     """What is installed already does not count."""
+    configured: tuple[str, ...] = ()
+    """What a refusal names of the client's own configuration."""
 
 
 class Asked(NamedTuple):
@@ -110,7 +126,7 @@ def read_call(client: str, words: Sequence[str]) -> Call:
     at = parse(texts, grammar).rest
     action = [words[at]] if at < len(words) else []
     at += 1
-    if client == "uv" and action == ["pip"]:
+    if client == "uv" and action in (["pip"], ["tool"]):
         at = parse(texts, grammar, at).rest
         action += words[at : at + 1]
         at += 1
@@ -127,18 +143,53 @@ def texts_of(words: Sequence[str]) -> list[Text]:
 
 
 def is_steered(call: Call) -> bool:
-    """Tell whether a command installs what constraints can hold."""
+    """Tell whether a command installs what can be held."""
+    if call.action == RUN and call.client == "uv":
+        return any(option.name in OVERLAYS for option in options_of_call(call).options)
     return call.action in STEERED[call.client]
 
 
-def script(call: Call, environ: Mapping[str, str]) -> str:
-    """Return the command as a line of a shell, with the variables that count."""
+def options_of_call(call: Call) -> Parsed:
+    """Return the options of a command, those before its name too, and where its own words end."""
+    from torchpin.documents.command_options import parse
+    from torchpin.documents.installers import PIP, UV, UV_RUN, UV_TOOL
+
+    texts = texts_of(call.words)
+    if call.client == "pip":
+        own, grammar = PIP, PIP
+    elif call.action[:1] == ("pip",):
+        own, grammar = UV, UV
+    else:
+        own, grammar = UV, UV_RUN if call.action in (RUN, ("tool", "run")) else UV_TOOL
+    before = parse(texts, own._replace(stops=True))
+    after = parse(texts, grammar, call.at)
+    return after._replace(options=[*before.options, *after.options])
+
+
+def value_of(parsed: Parsed, *names: str) -> str:
+    """Return the value of an option, the last one where it is given again; ``""`` without one."""
+    from torchpin.documents.atoms import text_of
+
+    found = [one.value for one in parsed.options if one.name in names and one.value is not None]
+    return text_of(found[-1]) if found else ""
+
+
+def script(call: Call, environ: Mapping[str, str], configured: Configured) -> str:
+    """Return the command as a line of a shell, with what else counts.
+
+    Of what another program is run with nothing is said.
+    """
+    words = call.words
+    if call.action in (RUN, ("tool", "run")):
+        words = words[: options_of_call(call).rest + (call.action != RUN)]
+    names = () if configured.told else VARIABLES[call.client]
     settings = [
         f"{name}={shlex.quote(environ[name])}"
-        for name in VARIABLES[call.client]
-        if environ.get(name)
+        for name in names
+        if environ.get(name) and name not in UNREAD.get(call.action, ())
     ]
-    return " ".join([*settings, call.client, *map(shlex.quote, call.words)])
+    words = (*words[: call.at], *configured.words, *words[call.at :])
+    return " ".join([*settings, call.client, *map(shlex.quote, words)])
 
 
 def install_of_call(
@@ -146,17 +197,74 @@ def install_of_call(
     environ: Mapping[str, str],
     load: Callable[[str], Document],
     private: Mapping[str, str],
+    configured: Configured,
 ) -> Read | None:
     """Return what a command installs; None if that cannot be read."""
     from torchpin.documents.loader import read_as
     from torchpin.select.parts import part_installs
 
-    file = read_as("shell", SCRIPT, script(call, environ).encode("utf-8", "surrogateescape"))
+    text = script(call, environ, configured)
+    file = read_as("shell", SCRIPT, text.encode("utf-8", "surrogateescape"))
+    parts = tuple(
+        part._replace(
+            settings=configured.settings, torch_backend=part.torch_backend or configured.backend
+        )
+        for part in file.parts
+    )
+    file = file._replace(parts=parts)
     found = list(part_installs(file, load, client=call.client, private=private))
     if len(found) != 1:
         return None
-    part = found[0].part
-    return Read(found[0].install, part.torch_backend, part.upgrade)
+    part, install = found[0].part, found[0].install
+    overrides = (*configured.overrides, *_overrides(call, environ, load))
+    replaced = {one.declaration.name: one for one in overrides}
+    # An override stands in the place of what anything asks of the package.
+    install = install._replace(
+        requirements=tuple(replaced.get(name_of(one), one) for one in install.requirements),
+        constraints=(
+            *(one for one in install.constraints if name_of(one) not in replaced),
+            *(one for one in configured.constraints if name_of(one) not in replaced),
+            *overrides,
+        ),
+        no_index=install.no_index or configured.no_index,
+    )
+    return Read(install, part.torch_backend, part.upgrade, _decisive(configured, private))
+
+
+def _decisive(configured: Configured, private: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the settings that limit where torch comes from, in the client's words."""
+    from torchpin.select.channels import index_kind
+
+    return tuple(
+        f"{' '.join(filter(None, one[:2]))} ({one.place})"
+        for one in configured.shown
+        if "://" not in one.value
+        or index_kind(one.value, private).kind not in ("pypi", "unknown", "private")
+    )
+
+
+def _overrides(
+    call: Call, environ: Mapping[str, str], load: Callable[[str], Document]
+) -> tuple[Placed, ...]:
+    """Return what the override files of uv say; one that cannot be read is uv's to tell of."""
+    from torchpin.documents.atoms import text_of
+    from torchpin.errors import TorchpinError
+
+    if call.client != "uv" or call.action == RUN:
+        return ()
+    given = [
+        text_of(option.value)
+        for option in options_of_call(call).options
+        if option.name in ("--override", "--overrides") and option.value is not None
+    ]
+    found: list[Placed] = []
+    for path in given or environ.get("UV_OVERRIDE", "").split():
+        try:
+            document = load(path)
+        except TorchpinError:
+            continue
+        found += (Placed(document, one) for one in document.declarations)
+    return tuple(found)
 
 
 def asked_of(read: Read, targets: tuple[Target, ...], fleet: Fleet, catalog: Catalog) -> Asked:
@@ -187,7 +295,7 @@ def asked_of(read: Read, targets: tuple[Target, ...], fleet: Fleet, catalog: Cat
         for one in family
         if (pin := exact_version(one.declaration.specifier)) and pin[1] and kind_of_label(pin[1])
     }
-    channels, pypi, note = _indexes(install, backend)
+    channels, pypi, note = _indexes(install, backend, read.configured)
     if labels:
         channels, pypi = tuple(sorted(labels)), False
     current = channels[0] if len(channels) == 1 else None
@@ -221,16 +329,22 @@ def _wheels(everything: Iterable[Placed]) -> tuple[tuple[Want, ...], set[str]]:
     return tuple(wants), labels
 
 
-def _indexes(install: Install, backend: str | None) -> tuple[tuple[str, ...], bool, str]:
+def _indexes(
+    install: Install, backend: str | None, configured: Sequence[str]
+) -> tuple[tuple[str, ...], bool, str]:
     """Return the channels that an install names, whether PyPI counts, and why nothing is done."""
     from torchpin.report.style import clean
     from torchpin.select.channels import redact
 
+    def by(option: str) -> str:
+        said = next((one for one in configured if one.startswith(option)), option)
+        return clean(said)
+
     if install.no_index:
-        return (), True, "with --no-index torchpin adds no index, so nothing is held"
+        return (), True, f"with {by('--no-index')} torchpin adds no index, so nothing is held"
     if backend is not None:
         if backend == "auto":
-            return (), True, "uv itself chooses the channel (--torch-backend auto)"
+            return (), True, f"uv itself chooses the channel ({by('--torch-backend auto')})"
         return ((backend,), False, "") if kind_of_label(backend) else ((), True, "")
     for index in install.indexes:
         if index.kind.kind in ("nightly", "test", "legacy", "root"):
@@ -390,27 +504,38 @@ def added_of(plan: Plan, places: Places, read: Read) -> Added:
     )
 
 
-def with_options(call: Call, added: Added, environ: Mapping[str, str], file: str) -> list[str]:
-    """Return the words of a command that is held to the constraints in ``file``.
+def with_options(
+    call: Call, added: Added, environ: Mapping[str, str], kept: Callable[[str], str], text: str
+) -> list[str]:
+    """Return the words of a command that is held.
 
     An option of uv replaces its variable of the environment, so what that one holds is said
     again; pip takes both.
+
+    Args:
+        call: the command.
+        added: where the builds lie.
+        environ: of the process.
+        kept: writes a text to a file and returns its path.
+        text: the constraints.
     """
-    options = ["-c", file]
+    if call.action == RUN:  # it has no constraints, but takes those of a list of requirements
+        options = ["--with-requirements", kept(f"-c {kept(text)}\n")]
+    else:
+        options = ["-c", kept(text)]
     if call.action == ("add",):
         indexes: Sequence[str] = added.named
         pages: Sequence[str] = ()
     else:
         indexes, pages = added.whole, added.pages
     if call.client == "uv":
-        words = call.words
+        given = {option.name for option in options_of_call(call).options}
         for variable, separator, ours, names in (
-            ("UV_CONSTRAINT", None, True, ("-c", "--constraints", "--constraint")),
+            ("UV_CONSTRAINT", None, call.action != RUN, ("-c", "--constraints", "--constraint")),
             ("UV_FIND_LINKS", ",", pages, ("-f", "--find-links")),
             ("UV_INDEX", None, indexes, ("--index",)),
         ):
-            given = any(word.partition("=")[0] in names for word in words)
-            if ours and not given and environ.get(variable):
+            if ours and given.isdisjoint(names) and environ.get(variable):
                 held = environ[variable].split(separator)
                 options += [word for one in held if one for word in (names[0], one)]
     index = "--index" if call.client == "uv" else "--extra-index-url"

@@ -14,7 +14,7 @@ from torchpin.evidence import PUBLISHED
 from torchpin.fleet.model import Gpu, NodeGroup, Python, Target
 from torchpin.judge.model import FAILS, Reason
 from torchpin.named import NamedTuple
-from torchpin.resolve.horizon import last_release
+from torchpin.resolve.horizon import horizon
 from torchpin.resolve.model import Conflict, Origin, Request, Want
 from torchpin.resolve.space import PYPI, Lane, Option, Space
 
@@ -31,6 +31,10 @@ _QUESTIONS = {
     "libc": ("glibc", "platform"),
     "platform": ("platform", "kernels", "macos"),
 }
+
+
+_KINDS = {"driver": "driver ", "python": "Python "}
+"""What stands before the value of a member that has no word for itself."""
 
 
 class Member(NamedTuple):
@@ -105,8 +109,8 @@ class Explainer:
                 for gpu in dict.fromkeys(group.gpus)
             ]
         if self.free is not self.space:
-            names = [*self.request.asked_channels, *(["no PyPI"] if not self.space.pypi else [])]
-            text = f"only {', '.join(names)}"
+            names = [*self.request.asked_channels, *(["PyPI"] if self.space.pypi else [])]
+            text = f"only {' and '.join(names) or 'the channels of PyTorch'}"
             found.append(Member("channels", -1, text, Origin("<command line>", 0, text)))
         found += [m for m in wants if m.value.package == "torch"]  # type: ignore[attr-defined]
         return tuple(dict.fromkeys(found))
@@ -184,15 +188,17 @@ class Explainer:
         everything = frozenset(self.members())
         found = self.minimal()
         ordered = sorted(found, key=lambda m: (m.kind != "want", found.index(m)))
-        return tuple(self._conflict(m, everything) for m in ordered)
+        return tuple(self._conflict(m, found, everything) for m in ordered)
 
-    def _conflict(self, member: Member, everything: frozenset[Member]) -> Conflict:
+    def _conflict(
+        self, member: Member, found: tuple[Member, ...], everything: frozenset[Member]
+    ) -> Conflict:
         rest = self.solve(everything - {member})
-        text, evidence = self._says(member)
+        text, evidence = self._says(member, found)
         return Conflict(member.origin, text, evidence, told(rest) if rest is not None else "")
 
-    def _says(self, member: Member) -> tuple[str, str]:
-        """Return what a member demands, and how that is known."""
+    def _says(self, member: Member, found: tuple[Member, ...]) -> tuple[str, str]:
+        """Return what a member of a minimal set demands, and how that is known."""
         from torchpin.resolve.policy import allowed
 
         if isinstance(member.value, Want):
@@ -203,24 +209,36 @@ class Explainer:
             span = versions[0] if len(versions) == 1 else f"{versions[-1]} to {versions[0]}"
             return f"{member.origin.text} allows {want.package} {span}", PUBLISHED
         if member.kind == "channels":
-            return f"only these sources are allowed: {member.value}", PUBLISHED
-        group = self.groups[member.group]
+            return f"{member.value} may be used", PUBLISHED
         if isinstance(member.value, Gpu):
-            gpu = member.value
-            last = last_release(gpu, self.space.catalog, group.platform, self.free)
-            if last is None:
-                return f"no published torch wheel for {group.platform} runs on {_gpu_text(gpu)}", (
-                    PUBLISHED
-                )
-            known = last.kernels.evidence if last.kernels is not None else last.evidence
-            return (
-                f"the last torch that runs on {_gpu_text(gpu)} is {last.place}",
-                known,
-            )
+            return self._says_gpu(member, member.value, found)
         reason = self._reason(member)
         if reason is not None:
             return reason.text, reason.evidence
         return member.origin.text, PUBLISHED
+
+    def _says_gpu(self, member: Member, gpu: Gpu, found: tuple[Member, ...]) -> tuple[str, str]:
+        """Return how far a GPU goes with what else of its nodes, and which sources, are in the set.
+
+        Alone it may go further: it is the driver of its nodes, say, that stands in the way.
+        """
+        group = self.groups[member.group]
+        mine = [m for m in found if m.group == member.group and m.kind in ("driver", "libc")]
+        pythons = [m for m in found if m.group == member.group and m.kind == "python"]
+        mine += pythons if len(pythons) == 1 else []
+        (target,) = self._relaxed(group, [member, *mine])
+        bound = any(m.kind == "channels" for m in found)
+        space = self.space if bound else self.free
+        last = horizon(target, self.space.catalog, space).last_build
+        beside = " and ".join(f"{_KINDS.get(m.kind, '')}{m.value}" for m in mine)
+        gpu_there = f"{_gpu_text(gpu)} with {beside}" if mine else _gpu_text(gpu)
+        source = f" of {', '.join(self.request.asked_channels) or 'them'}" if bound else ""
+        if last is None:
+            runs = "is known to run" if mine else "runs"
+            what = f"no published torch wheel{source} for {group.platform}"
+            return f"{what} {runs} on {gpu_there}", PUBLISHED
+        known = last.kernels.evidence if last.kernels is not None else last.evidence
+        return f"the last torch{source} that runs on {gpu_there} is {last.place}", known
 
     def _reason(self, member: Member) -> Reason | None:
         """The first reason, newest torch first, why a build fails for this entry."""

@@ -9,6 +9,8 @@ indexes and sources count for nothing; constraints and overrides do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torchpin.catalog.model import WATCHED
 from torchpin.documents.base import Document
 from torchpin.documents.project import Project, ProjectIndex
@@ -40,7 +42,24 @@ def pip_settings(found: Document) -> PipSettings:
     project = found.project
     if project is None or project.ignored:
         return PipSettings((), None, None)
-    open_ = [one for one in project.indexes if one.tool in ("uv", "uv-url") and not one.explicit]
+    indexes = configured_indexes((project,), pip=True)
+    return PipSettings(indexes, _backend(project), _other(found, project))
+
+
+def configured_indexes(levels: Sequence[Project], *, pip: bool) -> tuple[tuple[str, str], ...]:
+    """Return option and URL of the indexes that settings files give, in order of priority.
+
+    Args:
+        levels: the files, the nearest first (the project, the user, the machine): lists are
+            joined in this order, of single values the first holds.
+        pip: take the ``[pip]`` tables too, which hold for ``uv pip`` alone.
+    """
+    open_ = [
+        one
+        for project in levels
+        for one in project.indexes
+        if one.tool in ("uv", "uv-url") and not one.explicit and (pip or one.scope != "pip")
+    ]
     mine: list[ProjectIndex] = [one for one in open_ if one.tool == "uv"]
     for option in ("--index-url", "--extra-index-url", "--find-links"):
         some = [one for one in open_ if one.tool == "uv-url" and one.option == option]
@@ -51,7 +70,7 @@ def pip_settings(found: Document) -> PipSettings:
     rest = [one for one in mine if one not in defaults]
     indexes = [(one.option, one.url) for one in rest]
     indexes += [("--index-url", one.url) for one in defaults[:1]]
-    return PipSettings(tuple(indexes), _backend(project), _other(found, project))
+    return tuple(indexes)
 
 
 def _backend(project: Project) -> str | None:
