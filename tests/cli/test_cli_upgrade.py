@@ -501,5 +501,6 @@ def test_what_is_not_known_is_said(
     old = ("--gpu", "T4", "--driver", "470.57.02", "--python", "3.11")
     code, said, _ = run(capsys, "--to", "2.7.1", *old)
     assert code == 1
-    assert "command-line (T4, Python 3.11): not known" in said
+    assert "command-line (T4, Python 3.11): runs: torch 2.7.1+cu118 [inferred]\n" in said
+    assert said.endswith("torch 2.7.1: not known for command-line.\n")
     assert "torch 2.7.1+cu118 is thought to hold kernels for sm_37, " in said

@@ -52,7 +52,9 @@ def test_a_driver_ends_what_it_cannot_run(capsys: pytest.CaptureFixture[str]) ->
     _, free, _ = run(capsys, "--gpu", "RTX 4090", "--since", "2.15")
     _, old, _ = run(capsys, "--gpu", "RTX 4090", "--since", "2.15", "--driver", "550.54.15")
     assert "+cu132*" in free and "+cu132*" not in old
-    assert cells_of(old, "GeForce RTX 4090 sm_89") == ["-"]
+    assert cells_of(old, "GeForce RTX 4090 sm_89") == ["?"]  # nothing proves that cu129 ended
+    _, ended, _ = run(capsys, "--gpu", "T4", "--since", "2.15", "--driver", "450.80.02")
+    assert cells_of(ended, "T4 sm_75") == ["-"]
 
 
 def test_a_python_without_a_wheel_ends_a_release(capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,6 +40,10 @@ class Cell(NamedTuple):
     version: str
     builds: tuple[Judged, ...]
     """PyPI's first, then channels by kind and number; those that fail, too."""
+    doubt: Reason | None = None
+    """Nothing that is known runs, and this is why it is not said that nothing does."""
+    maybe: tuple[str, ...] = ()
+    """The channels that the doubt is about, if any."""
 
 
 class Line(NamedTuple):

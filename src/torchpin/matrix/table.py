@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from torchpin.judge.model import FAILS
+from torchpin.fleet.model import Target
+from torchpin.judge.model import FAILS, UNKNOWN
 from torchpin.matrix.judged import judged, offered
 from torchpin.matrix.model import Cell, Line, Matrix, Row
 from torchpin.matrix.rows import join
+from torchpin.resolve.space import Space
+from torchpin.resolve.upgrade import standing
 
 if TYPE_CHECKING:
     from torchpin.catalog.store import Catalog
@@ -33,9 +36,9 @@ def matrix(
         joined: rows beside each other with the same answers become one.
         stale: whether the catalog is old.
     """
+    space = Space(catalog)
     lines = [
-        Line(row, tuple(cell(row, package, version, catalog) for version in versions))
-        for row in rows
+        Line(row, tuple(cell(row, package, version, space) for version in versions)) for row in rows
     ]
     if joined:
         answers = [(line.row, tuple(map(answer, line.cells))) for line in lines]
@@ -43,21 +46,35 @@ def matrix(
     return Matrix(package, versions, tuple(lines), catalog.date, catalog.digest, stale)
 
 
-def cell(row: Row, package: str, version: str, catalog: Catalog) -> Cell:
+def cell(row: Row, package: str, version: str, space: Space) -> Cell:
     """Return the builds of a release for the row's platform, judged.
 
     The CPU build of a companion goes with the CPU build of torch, which leaves GPUs idle.
     """
-    found = offered(catalog.find(package, version=version, platform=row.group.platform))
+    found = offered(space.catalog.find(package, version=version, platform=row.group.platform))
     if row.group.gpus and package != "torch":
         found = tuple(one for one in found if one.home == "pypi" or one.channel != "cpu")
-    return Cell(version, tuple(judged(build, row.group) for build in found))
+    told = Cell(version, tuple(judged(build, row.group) for build in found))
+    if package != "torch" or any(one.status != FAILS for one in told.builds):
+        return told
+    return _doubted(told, row, space)
+
+
+def _doubted(told: Cell, row: Row, space: Space) -> Cell:
+    """Return a cell of torch of which nothing runs, with what ``upgrade`` says of it."""
+    where = [Target(row.group, python) for python in row.group.pythons or (None,)]
+    found = [standing(space, told.version, target) for target in where]
+    open_ = [one for one in found if one.status == UNKNOWN]
+    if not open_ or any(one.status == FAILS for one in found):
+        return told
+    return told._replace(doubt=open_[0].reasons[0], maybe=open_[0].maybe)
 
 
 def answer(one: Cell) -> tuple[tuple[str, str, str], ...]:
     """Return what a reader sees of a cell: places and verdicts of what does not fail."""
-    return tuple(
+    shown = tuple(
         (judged.build.channel, judged.build.home, judged.status)
         for judged in one.builds
         if judged.status != FAILS
     )
+    return shown if one.doubt is None else (("", "", UNKNOWN),)

@@ -26,9 +26,13 @@ _GAP = 2
 def words(cell: Cell, *, gpus: bool = True) -> list[tuple[str, str]]:
     """Return what a cell says: (text, verdict) of each channel that does not fail.
 
-    A channel that PyPI serves as well is named once if both have the same verdict. Without
-    ``gpus``, channels for GPUs are left out: their builds run and bring gigabytes for nothing.
+    A release of which nothing that is known runs, and of which it is not known whether another
+    channel holds it, is not known. A channel that PyPI serves as well is named once if both have
+    the same verdict. Without ``gpus``, channels for GPUs are left out: their builds run and bring
+    gigabytes for nothing.
     """
+    if cell.doubt is not None:
+        return [(SIGNS[UNKNOWN], UNKNOWN)]
     if not cell.builds:
         return [(".", "")]
     found: dict[tuple[str, str], bool] = {}
@@ -155,7 +159,7 @@ def markdown(matrix: Matrix) -> str:
 
 
 def _code(word: str) -> str:
-    return word if word in (NOTHING, ".") else f"`{word}`"
+    return word if word in (NOTHING, ".", SIGNS[UNKNOWN]) else f"`{word}`"
 
 
 def _escaped(title: str) -> str:
@@ -177,6 +181,11 @@ def csv(matrix: Matrix) -> str:
         title = _cell("; ".join(line.row.titles[: 1 if len(group.gpus) > 1 else None]))
         gpus = "; ".join(dict.fromkeys(gpu.name for gpu in group.gpus))
         for cell in line.cells:
+            if cell.doubt is not None:
+                why = _cell(f"{cell.doubt.text} [{cell.doubt.evidence}]")
+                place = (group.platform, matrix.package, cell.version)
+                for channel in cell.maybe:
+                    lines.writerow((title, _cell(gpus), *place, channel, "channel", UNKNOWN, why))
             for one in cell.builds:
                 build = one.build
                 lines.writerow(

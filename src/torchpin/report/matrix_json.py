@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from torchpin.judge.model import RUNS
+from torchpin.judge.model import RUNS, Reason
 from torchpin.matrix.model import Cell, Line, Matrix
 from torchpin.report.style import redact
 
@@ -50,6 +50,8 @@ def _row(line: Line) -> dict[str, Any]:
 def _cell(cell: Cell) -> dict[str, Any]:
     return {
         "release": cell.version,
+        "doubt": _reason(cell.doubt) if cell.doubt is not None else None,
+        "maybe": list(cell.maybe),
         "builds": [
             {
                 "version": one.build.full_version,
@@ -57,14 +59,17 @@ def _cell(cell: Cell) -> dict[str, Any]:
                 "index": one.build.home,
                 "verdict": one.status,
                 "because": [
-                    {
-                        "text": redact(reason.text),
-                        "evidence": reason.evidence,
-                        "source": redact(reason.source),
-                    }
-                    for reason in (one.grounds if one.status != RUNS else ())
+                    _reason(reason) for reason in (one.grounds if one.status != RUNS else ())
                 ],
             }
             for one in cell.builds
         ],
+    }
+
+
+def _reason(reason: Reason) -> dict[str, str]:
+    return {
+        "text": redact(reason.text),
+        "evidence": reason.evidence,
+        "source": redact(reason.source),
     }

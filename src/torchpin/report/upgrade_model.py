@@ -126,9 +126,7 @@ class Upgrade(NamedTuple):
     @property
     def unknown(self) -> tuple[str, ...]:
         """The groups of which it is not known."""
-        names = (
-            row.standing.target.group.name for row in self.rows if row.standing.status == "unknown"
-        )
+        names = (row.standing.target.group.name for row in self.rows if not row.standing.proved)
         return tuple(name for name in dict.fromkeys(names) if name not in self.blocked)
 
     @property

@@ -97,9 +97,9 @@ def _doubtful(found: Upgrade, after: str, told: Collection[Target]) -> list[str]
     """Say it of the targets that are not told of yet."""
     every = [row.standing.target for row in found.rows]
     left = [row.standing for row in found.rows if row.standing.target not in told]
-    unknown = [one for one in left if one.status == "unknown"]
+    unknown = [one for one in left if not one.proved]
     nothing = [one.target for one in unknown if any(r.status == "fails" for r in one.reasons)]
-    rest = [one.target for one in left if one.status != "unknown"]
+    rest = [one.target for one in left if one.proved]
     open_ = [one.target for one in unknown if one.target not in nothing]
     words = []
     if nothing:
@@ -122,6 +122,8 @@ def standing_text(standing: Standing) -> str:
     """Return what a release is on a target."""
     word = STATUS[standing.status]
     build = standing.build
+    if any(reason.status == "fails" for reason in standing.reasons) and build is None:
+        word += "" if standing.status == "fails" else " (nothing that is known runs)"
     return f"{word}: {build.title} [{evidence_of(build)}]" if build is not None else word
 
 

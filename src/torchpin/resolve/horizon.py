@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from torchpin.catalog.model import Build
@@ -45,15 +46,21 @@ def horizon(target: Target, catalog: Catalog, space: Space | None = None) -> Hor
     return Horizon(None, None, newest, block(space, newest, number))
 
 
-def best_build(space: Space, version: str, number: int) -> Build | None:
-    """Return the build of a torch version to take on a target (by number); None: none runs."""
+def best_build(
+    space: Space, version: str, number: int, level: Callable[[Build, int], int] | None = None
+) -> Build | None:
+    """Return the build of a torch version to take on a target (by number); None: none runs.
+
+    ``level`` tells how well a build runs; default: that of the space, which wants proof.
+    """
     target = space.targets[number]
+    level = level or space.level
     keys = space.builds("torch", version, target.group.platform)
     pypi = keys.get(PYPI)
     default = pypi[0].channel if pypi and pypi[0].cuda else None
     good = [
         (
-            level,
+            found,
             key_cost(
                 key,
                 build.channel,
@@ -65,7 +72,7 @@ def best_build(space: Space, version: str, number: int) -> Build | None:
         )
         for key, builds in keys.items()
         for build in builds
-        if (level := space.level(build, number)) <= AT_MOST_PARTLY
+        if (found := level(build, number)) <= AT_MOST_PARTLY
     ]
     return min(good, key=lambda one: one[:2])[2] if good else None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchpin.catalog.model import Build
 from torchpin.evidence import PROOF
 from torchpin.fleet.alike import likeness
-from torchpin.fleet.model import Target
+from torchpin.fleet.model import NodeGroup, Target
 from torchpin.judge.model import (
     BADNESS,
     FAILS,
@@ -179,7 +179,13 @@ class Space:
         return found
 
     def _offered(self, build: Build, *, pypi: bool = False) -> bool:
-        if build.yanked or (self.avoid_inferred and build.evidence not in PROOF):
+        if self.avoid_inferred and build.evidence not in PROOF:
+            return False
+        return self.usable(build, pypi=pypi)
+
+    def usable(self, build: Build, *, pypi: bool = False) -> bool:
+        """Return whether the request may use a build, if it exists."""
+        if build.yanked:
             return False
         if build.home == PYPI:
             return pypi or self.pypi
@@ -223,14 +229,7 @@ class Space:
                 level = max(level, LEVELS[reason.status])
         if not verdict.reasons:
             level = LEVELS[verdict.status]
-        if (
-            self.avoid_inferred
-            and build.package == "torch"
-            and target.group.gpus
-            and build.kernels is not None
-            and build.kernels.evidence not in PROOF
-            and not all(gpu.vendor == "amd" for gpu in target.group.gpus)
-        ):
+        if self.avoid_inferred and unproved_kernels(build, target.group):
             level = max(level, LEVELS[UNKNOWN])
         if level == 0 and build.package == "torch" and build.home != PYPI and not build.libraries:
             return self._like_pypi(build, number)
@@ -341,6 +340,17 @@ class Space:
         return package in ("torchvision", "torchaudio") or any(
             build.home != PYPI for build in self.catalog.builds(package)
         )
+
+
+def unproved_kernels(build: Build, group: NodeGroup) -> bool:
+    """Return whether the kernels of a torch are only thought to be those that a group needs.
+
+    Of AMD's GPUs nothing better is known than the build image: there it counts.
+    """
+    lists = build.kernels
+    if build.package != "torch" or lists is None or lists.evidence in PROOF:
+        return False
+    return any(gpu.vendor != "amd" for gpu in group.gpus)
 
 
 def _cannot(build: Build, target: Target) -> bool:

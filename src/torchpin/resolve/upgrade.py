@@ -12,6 +12,7 @@ from torchpin.catalog.model import Build
 from torchpin.evidence import INFERRED, MEASURED, PROOF
 from torchpin.fleet.model import Target
 from torchpin.judge.model import FAILS, PARTLY, RUNS_VIA_PTX, UNKNOWN, Reason
+from torchpin.judge.verdict import if_there
 from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 from torchpin.resolve.horizon import best_build, open_channels
@@ -54,10 +55,18 @@ class Standing(NamedTuple):
     status: str
     """``runs``, ``runs-via-ptx``, ``partly``, ``fails`` or ``unknown``."""
     build: Build | None
-    """The build to take; None where none is proved to run."""
+    """The build to take; None where none runs as far as is known."""
     reasons: tuple[Reason, ...]
     """``fails``: what stands in the way, each proved. ``unknown``: what is not known, and what
-    stands in the way of all builds that are proved to exist. Else what is less than certain."""
+    stands in the way of all builds that are proved to exist. Else what is less than certain.
+    Of a build that runs if what is thought of its kernels is right, the last is ``unknown``."""
+    maybe: tuple[str, ...] = ()
+    """``unknown``: the channels of which it is not known whether they hold it; the newest two."""
+
+    @property
+    def proved(self) -> bool:
+        """Whether nothing that matters is only thought to be so."""
+        return self.status != UNKNOWN and all(one.status != UNKNOWN for one in self.reasons)
 
 
 class Reach(NamedTuple):
@@ -124,35 +133,58 @@ def standing(space: Space, version: str, target: Target) -> Standing:
         if found:
             proved.append(found)
         else:
-            doubts += [r for r in reasons if r.status in (UNKNOWN, FAILS)] or _unread(one)
+            doubts += [r for r in reasons if r.status in (UNKNOWN, FAILS)]
+    thought = best_build(space, version, number, lambda b, n: LEVELS[space.verdict(b, n).status])
+    if thought is not None:
+        verdict = space.verdict(thought, number)
+        told = tuple(r for r in verdict.reasons if r.status in (PARTLY, RUNS_VIA_PTX))
+        return Standing(target, verdict.status, thought, (*told, _kernels_unread(thought)))
     if len(proved) < len(builds):
         return Standing(target, UNKNOWN, None, tuple(dict.fromkeys(doubts)))
     found = obstacles(proved)
-    if not any(kind_of(reason) == "python" for reason in found):
-        maybe = _maybe_elsewhere(space, version, target)
-        if maybe is not None:
-            told = tuple(reason for reason in found if reason.question not in OTHER_KIND)
-            return Standing(target, UNKNOWN, None, (maybe, *told))
-    return Standing(target, FAILS, None, found)
+    other_python = any(kind_of(reason) == "python" for reason in found)
+    maybe = _maybe_elsewhere(space, version, target, announced_only=other_python)
+    if not maybe:
+        return Standing(target, FAILS, None, found)
+    told = tuple(reason for reason in found if reason.question not in OTHER_KIND)
+    return Standing(target, UNKNOWN, None, (_whether(space, version, target, maybe), *told), maybe)
 
 
-def _unread(build: Build) -> list[Reason]:
+def _kernels_unread(build: Build) -> Reason:
     """Return why a build that seems to run is none that a plan rests on: nobody read it."""
-    if build.kernels is None or build.kernels.evidence in PROOF:
-        return []
-    held = ", ".join(f"sm_{one}" for one in build.kernels.sass)
+    lists = build.kernels
+    held = ", ".join(f"sm_{one}" for one in lists.sass) if lists is not None else "these GPUs"
     text = f"{build.title} is thought to hold kernels for {held}, which is not proved"
-    return [Reason("kernels", UNKNOWN, text, INFERRED, build.kernels.source)]
+    source = lists.source if lists is not None else build.source
+    return Reason("kernels", UNKNOWN, text, INFERRED, source)
 
 
-def _maybe_elsewhere(space: Space, version: str, target: Target) -> Reason | None:
-    """Return what is not known, if a channel that serves the target may hold the release."""
+def _maybe_elsewhere(
+    space: Space, version: str, target: Target, *, announced_only: bool
+) -> tuple[str, ...]:
+    """Return the channels that serve a target and may hold a release: the newest two.
+
+    Whether a build that was announced is there or not: where it would fail, its channel is no hope.
+    No channel has wheels for a Python that the others lack, unless they were announced so.
+    """
     catalog = space.catalog
-    channels = open_channels(version, target._replace(python=None), catalog)
-    if not channels:
-        return None
-    names = sorted(channels, key=channel_parts)[-2:]
-    told = catalog.existence("torch", version, channel=names[-1], home="channel")
+    announced: dict[str, bool] = {}
+    for build in catalog.find("torch", version=version, platform=target.group.platform):
+        if build.evidence not in PROOF and space.usable(build):
+            fits = space.judge(if_there(build), target).status != FAILS
+            announced[build.channel] = announced.get(build.channel, False) or fits
+    found = [channel for channel, fits in announced.items() if fits]
+    if not announced_only:
+        others = open_channels(version, target._replace(python=None), catalog)
+        found += [channel for channel in others if channel not in announced]
+    return tuple(sorted(found, key=channel_parts)[-2:])
+
+
+def _whether(space: Space, version: str, target: Target, names: tuple[str, ...]) -> Reason:
+    """Return that it is not known whether channels hold a release."""
+    told = space.catalog.existence(
+        "torch", version, channel=names[-1], home="channel", platform=target.group.platform
+    )
     thought = " (it is thought not to)" if told.exists is False else ""
     text = f"whether {' or '.join(names)} holds torch {version} is not known{thought}"
     return Reason("platform", UNKNOWN, text, INFERRED, told.source)
