@@ -205,12 +205,15 @@ def owners(session: nox.Session) -> None:
 def browser(session: nox.Session) -> None:
     """The page of ``torchpin matrix --html`` in a real Chromium; skipped where there is none.
 
-    ``TORCHPIN_CHROMIUM`` names another browser than the first on PATH.
+    ``TORCHPIN_CHROMIUM`` names another browser than the first on PATH. The commands that the page
+    shows are run by real pip, uv, Poetry and PDM.
     """
     session.install("-e", ".[test]")
     session.install(*nox.project.dependency_groups(nox.project.load_toml(), "browser"))
-    env = {"TORCHPIN_MATRIX_SEEDS": os.environ.get("TORCHPIN_MATRIX_SEEDS", "8")}
-    session.run("pytest", "tests/matrix/test_matrix_browser.py", *session.posargs, env=env)
+    seeds = os.environ.get("TORCHPIN_MATRIX_SEEDS", "8")
+    env = {"TORCHPIN_MATRIX_SEEDS": seeds, **_programs(session, LOCKERS)}
+    tests = ("tests/matrix/test_matrix_browser.py", "tests/matrix/test_matrix_commands.py")
+    session.run("pytest", *tests, *session.posargs, env=env)
 
 
 @nox.session(python=ONCE)

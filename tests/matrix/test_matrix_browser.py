@@ -24,6 +24,7 @@ from torchpin.fleet.gpus import find_gpu
 from torchpin.fleet.model import NodeGroup, Python, Target
 from torchpin.fleet.profile import load_profile
 from torchpin.fleet.tables import gpu_table
+from torchpin.judge.verdict import judge_companion
 from torchpin.matrix import pack
 from torchpin.matrix.judged import judged, offered, release, releases
 from torchpin.matrix.page_data import SINCE, page_data, pythons
@@ -545,6 +546,84 @@ def plan(group: NodeGroup) -> tuple[str | None, bool]:
     )
     old = release(dict(found.versions)["torch"]) < release(SINCE)
     return f"pip install {' '.join(requirement_lines(found))}", known and not old
+
+
+def calls_of(page: Any, cdp: Any, hash_: str) -> dict[str, int]:
+    """Return how often each function of the page ran for one choice."""
+    cdp.send("Profiler.startPreciseCoverage", {"callCount": True, "detailed": False})
+    cdp.send("Profiler.takePreciseCoverage")
+    page.evaluate(READ.partition("return")[0] + "}", hash_)
+    found: dict[str, int] = {}
+    for script in cdp.send("Profiler.takePreciseCoverage")["result"]:
+        for one in script["functions"]:
+            name = one["functionName"]
+            found[name] = found.get(name, 0) + one["ranges"][0]["count"]
+    cdp.send("Profiler.stopPreciseCoverage")
+    return found
+
+
+MIXED = ("Tesla V100", "A100", "GeForce RTX 4090", "B200", "GeForce GTX 1080", "T4", "L4", "H100")
+
+
+@pytest.mark.parametrize("more", [{}, {"python": "3.11", "driver": "550"}, {"patches": "1"}])
+@pytest.mark.parametrize("number", [0, 1, 4, 8])
+def test_a_choice_costs_a_bounded_number_of_answers(
+    open_page: Open, number: int, more: dict[str, str]
+) -> None:
+    """Work, not time: each build is judged once for all GPUs and once for each alone."""
+    page = open_page()
+    cdp = page.context.new_cdp_session(page)
+    cdp.send("Profiler.enable")
+    builds = page.evaluate(
+        "(data => data.builds.filter(b => data.platforms[b.platform] === 'linux-x86_64').length)"
+        "(JSON.parse(document.getElementById('data').textContent))"
+    )
+    assert builds > 100
+    gpus = [("gpu", name) for name in MIXED[:number]]
+    calls = calls_of(page, cdp, "#" + urlencode([*gpus, *more.items()]))
+    assert page.locator("#chips li").count() == number
+    assert 0 < calls["judged"] <= builds * (1 + number)
+    # A reader's choice on a build: one answer a GPU, one for Python. What is told is told once.
+    assert calls.get("stepAnswer", 0) <= builds * 3 * max(number, 1)
+    assert calls["make"] <= 2 * page.evaluate("document.querySelectorAll('*').length")
+
+
+def test_what_goes_with_a_build_stands_with_it_and_why(open_page: Open) -> None:
+    page, catalog = open_page("#gpu=Tesla+V100"), shipped_catalog()
+    assert page.locator("#answer-body > .help").inner_text() == (
+        "The torchvision and torchaudio in the command go with it."
+    )
+    command = page.locator("#answer-panel code").inner_text()
+    (torch,) = catalog.find("torch", version="2.14.1", channel="cu126", platform="linux-x86_64")
+    items = page.locator("#details .with > li")
+    assert items.count() == 2
+    for item, package in zip(items.all(), ("torchvision", "torchaudio"), strict=True):
+        title = item.locator("> p").inner_text()
+        name, version = title.split()
+        assert name == package and f"{name}=={version}" in command
+        (build,) = (
+            one
+            for one in catalog.find(package, channel="cu126", platform="linux-x86_64")
+            if one.full_version == version and one.home == torch.home
+        )
+        wanted = {(one.text, one.evidence, one.source) for one in judge_companion(build, torch)}
+        told = item.evaluate(
+            "item => [...item.querySelectorAll('div')].map((one) => ["
+            "one.querySelector('p').textContent, one.querySelector('.tag').textContent,"
+            "one.querySelector('.source p').textContent])"
+        )
+        assert {tuple(one) for one in told} == wanted and wanted
+    page.locator('[data-build="2.15.0@pypi"]').click()  # also what does not run has companions
+    assert items.first.locator("> p").all_inner_texts() == [
+        "torchvision 0.29.2 (PyPI, cu132)",
+        "Not known to run on what was chosen.",
+    ]
+
+
+def test_it_is_said_where_nothing_is_known_to_go_with_a_build(open_page: Open) -> None:
+    page = open_page("#gpu=GeForce+RTX+5090&driver=610.0&python=3.14t&libc=2.27")
+    texts = page.locator("#answer-body, #details-body").all_inner_texts()
+    assert "is known to" in " ".join(texts)
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

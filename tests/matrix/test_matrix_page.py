@@ -157,7 +157,9 @@ def test_every_reference_of_the_data_leads_somewhere(data: dict[str, Any]) -> No
     for build in data["builds"]:
         assert len(data["rows"][build["gpus"]]) == len(data["kinds"])
         assert len(data["rows"][build["pythons"]]) == len(data["pythons"])
-        for _, _, _, pythons, kinds, _ in build["beside"]:
+        for _, _, _, pythons, kinds, _, title, told in build["beside"]:
+            assert data["texts"][title].startswith("torch")
+            assert told and all(0 <= one < len(reasons) for one in told)
             assert len(data["texts"][pythons]) == len(data["pythons"])
             assert len(data["texts"][kinds]) == len(data["kinds"])
     for _, gpus in data["instances"]:

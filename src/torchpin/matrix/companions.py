@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from torchpin.catalog.model import Build
 from torchpin.fleet.model import NodeGroup, Python, Target
-from torchpin.matrix.facts import Facts, Kind
+from torchpin.judge.model import RUNS, Reason
+from torchpin.matrix.facts import BUILD, COMPANION, Facts, Kind
 from torchpin.named import NamedTuple
 from torchpin.plugin.plan import ADDED
 from torchpin.resolve.space import AT_MOST_PARTLY, PYPI, key_of
@@ -25,6 +26,10 @@ class Companion(NamedTuple):
     """A digit a kind of GPU: the level there, without a driver."""
     floor: str
     """The lowest glibc or macOS; ``""``: not known."""
+    title: str
+    reasons: tuple[Reason, ...]
+    """Why the two go together; titles are marks. Where nothing is asked of the other: that it is
+    published."""
 
 
 def companions(
@@ -41,7 +46,7 @@ def companions(
             if pair > AT_MOST_PARTLY:
                 continue
             beside = facts.space.beside(build, torch)
-            found.append(_companion(beside, pair, facts, pythons, kinds))
+            found.append(_companion(beside, pair, facts, pythons, kinds, _why(build, torch, facts)))
     return tuple(found)
 
 
@@ -54,8 +59,32 @@ def _place(package: str, version: str, torch: Build, facts: Facts) -> Build | No
     return None
 
 
+def _why(build: Build, torch: Build, facts: Facts) -> tuple[Reason, ...]:
+    """Return why two builds go together, as the judge says it."""
+    found = facts.space.judge_pair(build, torch) or (
+        Reason(
+            "companion-exists",
+            RUNS,
+            f"{build.title} is published and asks for no version of torch",
+            build.evidence,
+            build.source,
+        ),
+    )
+    return tuple(
+        one._replace(
+            text=one.text.replace(build.title, COMPANION).replace(torch.title, BUILD), gpu=None
+        )
+        for one in found
+    )
+
+
 def _companion(
-    build: Build, pair: int, facts: Facts, pythons: Sequence[Python], kinds: Sequence[Kind]
+    build: Build,
+    pair: int,
+    facts: Facts,
+    pythons: Sequence[Python],
+    kinds: Sequence[Kind],
+    reasons: tuple[Reason, ...],
 ) -> Companion:
     bare = NodeGroup("", (), (), build.platform)
     level = facts.space.level
@@ -73,4 +102,6 @@ def _companion(
             for one in kinds
         ),
         (build.macos if build.platform.startswith("macos") else build.glibc) or "",
+        build.title,
+        reasons,
     )

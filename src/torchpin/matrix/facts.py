@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 BUILD, GPU, DRIVER, LIBC = "\ue000", "\ue001", "\ue002", "\ue003"
 """Marks of what stands in a sentence of the judge: the build's title, the GPU, the declared driver,
 the declared glibc or macOS. Private characters: no sentence holds them otherwise."""
+COMPANION = "\ue005"
+"""Mark of the title of a companion."""
 _PROBE = "\ue004"
 NO_GPU = "none"
 _HIGH = "2.999"

@@ -16,7 +16,18 @@ from torchpin.fleet.values import FREE_THREADED_FROM, RELEASED_MINORS
 from torchpin.judge.model import BADNESS
 from torchpin.judge.words import name_gpu
 from torchpin.matrix.companions import companions
-from torchpin.matrix.facts import BUILD, DRIVER, GPU, LIBC, NO_GPU, Context, Facts, Kind, kind_of
+from torchpin.matrix.facts import (
+    BUILD,
+    COMPANION,
+    DRIVER,
+    GPU,
+    LIBC,
+    NO_GPU,
+    Context,
+    Facts,
+    Kind,
+    kind_of,
+)
 from torchpin.matrix.judged import existence, offered, releases
 from torchpin.matrix.rows import families, family_title
 from torchpin.matrix.tables import Numbers, Tables
@@ -108,7 +119,7 @@ def page_data(
         "torchpin": version,
         "date": catalog.date,
         "digest": catalog.digest,
-        "marks": [BUILD, GPU, DRIVER, LIBC],
+        "marks": [BUILD, GPU, DRIVER, LIBC, COMPANION],
         "statuses": list(BADNESS),
         "evidence": list(ORDER),
         "platforms": list(PLATFORMS),
@@ -174,6 +185,7 @@ def _preset(group: NodeGroup, gpus: _Gpus) -> dict[str, Any]:
 def _build(
     build: Build, facts: Facts, tables: Tables, told: Sequence[Python], kinds: Sequence[Kind]
 ) -> dict[str, Any]:
+    own = sources(build)
     beside = [
         [
             one.package,
@@ -182,10 +194,11 @@ def _build(
             tables.texts.of(one.pythons),
             tables.texts.of(one.kinds),
             one.floor,
+            tables.texts.of(one.title),
+            [tables.reason(reason, own) for reason in one.reasons],
         ]
         for one in (companions(build, facts, told, kinds) if facts.offered(build) else ())
     ]
-    own = sources(build)
     libc, gpus = facts.libc(build), [facts.gpu(build, one) for one in kinds]
     return {
         "build": build,

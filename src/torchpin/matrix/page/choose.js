@@ -1,5 +1,5 @@
 // Which build to take: the newest that runs, in the order of torchpin's resolver.
-import { data, gpuByName, NONE } from "./data.js";
+import { data, gpuByName, NONE, reasonOf } from "./data.js";
 import { reaches, verdictOf } from "./verdict.js";
 
 const WORST = 2; // partly
@@ -61,6 +61,18 @@ export function best(choice) {
   const all = search(choice, [...names, "torchaudio"]);
   if (all && all.build === lead.build) return setOf(all.build, [...names, "torchaudio"], choice, all.cap);
   return setOf(lead.build, names, choice, lead.cap);
+}
+
+/** What goes with a build: {name, title, reasons, runs} each, title "" where nothing is known to. */
+export function besideOf(build, names, choice) {
+  return names.map((name) => {
+    const here = companionOf(build, name, choice);
+    const found = here ?? build.beside.find((one) => one[0] === name);
+    if (!found) return { name, title: "", reasons: [], runs: true };
+    const title = data.texts[found[6]];
+    const reasons = found[7].map((number) => reasonOf(number, build, choice, null, title));
+    return { name, title, reasons, runs: here !== null };
+  });
 }
 
 /** A build with its companions, each [package, version]. */

@@ -5,7 +5,7 @@ export const data = JSON.parse(document.getElementById("data").textContent);
 export const STATUS = data.statuses; // from best to worst
 export const EVIDENCE = data.evidence;
 export const NONE = "none"; // "no GPU" among the chosen GPUs
-const [BUILD, GPU, DRIVER, LIBC] = data.marks;
+const [BUILD, GPU, DRIVER, LIBC, COMPANION] = data.marks;
 
 export const gpuByName = new Map(data.gpus.map((gpu) => [gpu.name, gpu]));
 
@@ -27,13 +27,14 @@ export function idOf(build) {
 }
 
 /** A reason as text, with what the user chose put in. */
-export function reasonOf(number, build, choice, gpu) {
+export function reasonOf(number, build, choice, gpu, companion = "") {
   const [text, status, evidence, source] = data.reasons[number];
   const said = data.texts[text]
     .replaceAll(BUILD, build.title)
     .replaceAll(GPU, gpu ? gpu.said : "")
     .replaceAll(DRIVER, choice.driver)
-    .replaceAll(LIBC, choice.libc);
+    .replaceAll(LIBC, choice.libc)
+    .replaceAll(COMPANION, companion);
   const place = source < 0 ? build.sources[~source] : source;
   return { text: said, status, evidence: EVIDENCE[evidence], source: data.texts[place] };
 }

@@ -1,6 +1,6 @@
 // The panels beside the grid: what to install, how far it goes, and why.
 import { data, EVIDENCE, gpuByName, NONE, STATUS } from "./data.js";
-import { best, buildsOf, horizon, setOf } from "./choose.js";
+import { besideOf, best, buildsOf, horizon, setOf } from "./choose.js";
 import { commandsOf, TOOLS } from "./commands.js";
 import { at, fill, linked, make } from "./dom.js";
 import { SAYS, SIGN, wanted } from "./grid.js";
@@ -83,6 +83,15 @@ function restrictions(choice) {
   return told.length ? ` with ${told.join(", ")}` : "";
 }
 
+/** Which companions are in the commands for a set, and which are not. */
+function withIt({ pins }) {
+  const inside = COMPANIONS.filter((name) => pins.some(([one]) => one === name));
+  const left = COMPANIONS.filter((name) => !inside.includes(name)).join(" and no ");
+  if (!inside.length) return `No ${left} is known to go with it.`;
+  const told = `The ${inside.join(" and ")} in the command ${inside.length > 1 ? "go" : "goes"} with it`;
+  return left ? `${told}; no ${left} is known to.` : `${told}.`;
+}
+
 /** Draw the answer; returns its summary for the live region. */
 export function drawAnswer(choice, set, setTool) {
   const body = at("answer-body");
@@ -118,6 +127,7 @@ export function drawAnswer(choice, set, setTool) {
     make("p", { class: "big" }, `torch ${build.version} from ${placeOf(build)}`),
     make("p", { class: "plain" }, `${status === "runs" ? "The newest that runs" : `The newest that does (${SAYS[status]})`} on ${who}${restrictions(choice)}.`),
     ...commandBlock(set, choice.tool, "answer", setTool),
+    make("p", { class: "help" }, withIt(set)),
   );
   return `torch ${build.version} from ${placeOf(build)} is the newest that runs on ${who}.`;
 }
@@ -176,6 +186,13 @@ function sourceOf(evidence, source) {
   return make("details", { class: "source" }, make("summary", {}, tag, " source"), make("p", {}, ...linked(source)));
 }
 
+/** A companion, with each reason why the two go together. */
+const companionItem = ({ name, title, reasons, runs }) =>
+  make("li", {},
+    make("p", {}, title || `No ${name} is known to go with it.`),
+    runs ? null : make("p", { class: "help" }, "Not known to run on what was chosen."),
+    ...reasons.map((reason) => make("div", {}, make("p", {}, reason.text), sourceOf(reason.evidence, reason.source))));
+
 /** Draw the details of a build. */
 export function drawDetails(choice, build, setTool, recommended) {
   const body = at("details-body");
@@ -210,6 +227,9 @@ export function drawDetails(choice, build, setTool, recommended) {
     told && build.leaves.length ? make("p", { class: "help" }, `Not looked at: ${build.leaves.join("; ")}.`) : null,
     make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, ...(typeof value === "string" ? linked(value) : [value]))])),
   ];
+  if (build.beside.length) {
+    parts.push(make("h3", {}, "Goes with it"), make("ul", { class: "with" }, ...besideOf(build, COMPANIONS, choice).map(companionItem)));
+  }
   if (build !== recommended && verdict.level <= 2 && told) {
     parts.push(make("h3", {}, "Install this one"));
     parts.push(...commandBlock(setOf(build, COMPANIONS, choice), choice.tool, "details", setTool));
