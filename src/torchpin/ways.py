@@ -21,6 +21,7 @@ from torchpin.select.installs import install_of
 from torchpin.select.model import Install
 
 if TYPE_CHECKING:
+    from torchpin.documents.header import Header
     from torchpin.documents.parts import Part
     from torchpin.select.parts import Installed
 
@@ -53,8 +54,11 @@ def entries(
         from torchpin.part_ways import for_services
 
         files = for_services(files, documents)
+    sources = any(document.path.endswith(".in") for document in plain)
+    compiled = compiled_lists(plain) if sources else {}
     for root in roots_of(plain, fleet, files):
-        yield from requirement_entries(root, client, fleet, load)
+        lists = compiled.get(os.path.realpath(root.path), [])
+        yield from requirement_entries(root, client, fleet, load, lists)
     if files:
         from torchpin.part_ways import part_entries
 
@@ -72,19 +76,68 @@ def entries(
 
 
 def requirement_entries(
-    root: Document, client: str | None, fleet: Fleet, load: Load
+    root: Document,
+    client: str | None,
+    fleet: Fleet,
+    load: Load,
+    compiled: Sequence[tuple[Document, Header]] = (),
 ) -> Iterator[Entry]:
-    """Yield the ways in of one requirements file: one a client and command line."""
+    """Yield the ways in of one requirements file: one a client and command line.
+
+    ``compiled`` are the lists that were made from it: where their commands, or lines of their own,
+    name indexes, these count for it too. Where they name several, each list is judged alone.
+    """
+    made = {indexes_of(document, header, root): header for document, header in compiled}
+    given, header = next(iter(made.items()), ((), None))
+    if len(made) > 1 and not bound_groups(fleet, root.path):
+        if all(made):
+            return
+        given, header = (), None
     bound = bound_groups(fleet, root.path)
     by_client: dict[tuple[str, tuple[str, ...]], list[Target]] = {}
     meant = targets_of(fleet, root.path)
     for target in meant if bound else compiled_for(root, meant):
-        key = (client_of(client, target.group), target.group.indexes)
+        by = client_of(client, target.group)
+        if client is None and target.group.client is None and given and header is not None:
+            by = "uv" if header.tool == "uv" and not header.best_match else "pip"
+        key = (by, (*target.group.indexes, *given))
         by_client.setdefault(key, []).append(target)
     private = dict(fleet.settings.indexes)
     for (name, indexes), targets in by_client.items():
         install = install_of(root, load, client=name, private=private, extra_indexes=indexes)
         yield Entry(install, tuple(targets), bound, indexes, install.documents)
+
+
+def compiled_lists(plain: Sequence[Document]) -> dict[str, list[tuple[Document, Header]]]:
+    """Return the lists that a tool has made from each requirements file, by its real path."""
+    from torchpin.documents.header import header_of, places_of
+
+    real = {os.path.realpath(document.path): document for document in plain}
+    found: dict[str, list[tuple[Document, Header]]] = {}
+    for document in plain:
+        header = header_of(document)
+        for name in header.inputs if header is not None else ():
+            assert header is not None
+            places = map(os.path.realpath, places_of(document.path, header, name))
+            place = next((one for one in places if one in real), None)
+            if place is not None and real[place] is not document:
+                found.setdefault(place, []).append((document, header))
+    return found
+
+
+def indexes_of(compiled: Document, header: Header, source: Document) -> tuple[str, ...]:
+    """Return the indexes that a source is compiled with, beside its own, as options."""
+    from torchpin.select.channels import channel_url
+
+    own = {line.url.rstrip("/") for line in source.indexes}
+    named = list(header.indexes)
+    backend = header.torch_backend
+    if backend and backend != "auto":
+        named.append(f"--extra-index-url {channel_url(backend)}")
+    named += [f"{line.option} {line.url}" for line in compiled.indexes if not line.misplaced]
+    return tuple(
+        dict.fromkeys(one for one in named if one.partition(" ")[2].rstrip("/") not in own)
+    )
 
 
 def compiled_for(root: Document, targets: Sequence[Target]) -> Sequence[Target]:

@@ -6,7 +6,9 @@ what makes the file anew.
 
 from __future__ import annotations
 
+import os.path
 import re
+from collections.abc import Iterator
 
 from torchpin.documents.base import Document, Span
 from torchpin.named import NamedTuple
@@ -34,6 +36,21 @@ _VALUED = frozenset(
 """Options of both tools that take the next word."""
 
 
+_INDEXES = {
+    "-i": "--index-url",
+    "--index-url": "--index-url",
+    "--pypi-url": "--index-url",
+    "--default-index": "--index-url",
+    "--extra-index-url": "--extra-index-url",
+    "--index": "--extra-index-url",
+    "-f": "--find-links",
+    "--find-links": "--find-links",
+}
+"""Options of both tools that name an index, as pip spells them."""
+_HIGHEST = 3
+"""Folders above that of the file in which its command may have run."""
+
+
 class Header(NamedTuple):
     """What a header says."""
 
@@ -44,6 +61,13 @@ class Header(NamedTuple):
     span: Span
     inputs: tuple[str, ...]
     """The files that it was made from, as written: ``requirements.in``."""
+    indexes: tuple[str, ...] = ()
+    """Options of the command that name an index: ``--extra-index-url https://…``."""
+    output: str = ""
+    """The file that the command writes, as written; ``""`` if it does not say."""
+    best_match: bool = False
+    """``--index-strategy unsafe-best-match``: uv compares all indexes, as pip-compile does."""
+    torch_backend: str = ""
 
 
 def header_of(document: Document) -> Header | None:
@@ -52,12 +76,79 @@ def header_of(document: Document) -> Header | None:
     if found is None:
         return None
     command = found["command"]
-    words = command.split()
+    words = _words(command)
     if words[:1] not in (["pip-compile"], ["uv"]) and "pip-compile" not in words[:4]:
         return None
+    options = list(_options(words))
+    given = dict(options)
+    strategy = given.get("--index-strategy", "")
     return Header(
-        found["tool"].lower(), command, Span(*found.span("command")), tuple(_inputs(words))
+        found["tool"].lower(),
+        command,
+        Span(*found.span("command")),
+        tuple(_inputs(words)),
+        tuple(
+            f"{_INDEXES[name]} {_url(name, value)}" for name, value in options if name in _INDEXES
+        ),
+        given.get("--output-file") or given.get("-o") or "",
+        strategy == "unsafe-best-match",
+        given.get("--torch-backend", ""),
     )
+
+
+def places_of(path: str, header: Header, name: str) -> list[str]:
+    """Return where an input of the command that made the file at ``path`` may lie, likeliest first.
+
+    The command ran in the folder of the file, or in one above; the name of its output tells in
+    which, if it is written.
+    """
+    folder = os.path.dirname(path)
+    written = os.path.dirname(os.path.normpath(header.output)) if header.output else ""
+    if os.path.isabs(name):
+        return [name]
+    ups = range(_HIGHEST + 1)
+    if header.output and not os.path.isabs(header.output) and not written.startswith(os.pardir):
+        deep = len(written.split(os.sep)) if written else 0
+        ups = range(deep, deep + 1)
+    return [os.path.normpath(os.path.join(folder, *([os.pardir] * up), name)) for up in ups]
+
+
+def _words(command: str) -> list[str]:
+    """Return the words of a command; those of ``--pip-args`` among them."""
+    import shlex
+
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quote that nothing closes
+        return command.split()
+    found: list[str] = []
+    for at, word in enumerate(words):
+        if word.startswith("--pip-args="):
+            found += word.partition("=")[2].split()
+        elif at and words[at - 1] == "--pip-args":
+            found[-1:] = word.split()
+        else:
+            found.append(word)
+    return found
+
+
+def _options(words: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the options that take a value, with it."""
+    for at, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name not in _VALUED and name not in _INDEXES:
+            continue
+        if equals:
+            yield name, value
+        elif at + 1 < len(words):
+            yield name, words[at + 1]
+
+
+def _url(option: str, value: str) -> str:
+    """Return the URL of an index option; uv allows a name before it (``torch=https://…``)."""
+    name, equals, url = value.partition("=")
+    named = option in ("--index", "--default-index") and equals and "/" not in name
+    return url if named else value
 
 
 def _inputs(words: list[str]) -> list[str]:

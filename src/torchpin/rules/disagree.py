@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from torchpin.documents.base import IMAGE, Document, Span, line_starts, position
-from torchpin.documents.header import header_of
+from torchpin.documents.header import header_of, places_of
 from torchpin.documents.kinds import CHECKS
 from torchpin.documents.pins import exact_version, same_version
 from torchpin.evidence import PUBLISHED
@@ -154,8 +154,8 @@ class FilesDisagree(Rule):
                 continue
             by_path = documents_of(context)
             for name in header.inputs:
-                folder = os.path.dirname(document.path)
-                source = by_path.get(os.path.realpath(os.path.join(folder, name)))
+                places = map(os.path.realpath, places_of(document.path, header, name))
+                source = next((by_path[one] for one in places if one in by_path), None)
                 if source is None or source is document:
                     continue
                 base = Pins(None, source, source.kind, pins_of(source))
