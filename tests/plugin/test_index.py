@@ -279,6 +279,26 @@ def test_what_is_not_known_to_run_is_listed_on_demand_only(tmp_path: Path) -> No
     assert file.sha256
 
 
+def test_versions_that_the_catalog_can_name_no_file_of_are_told(tmp_path: Path) -> None:
+    def told(*words: str) -> str:
+        done = torchpin("index", "build", "site", *V100, *words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    live = f"{mirror()}/cu126"
+    said = told("--mirror", mirror())
+    assert re.search(r"left out: \d+ versions of torch to 2\.14\.1, ", said)
+    assert f"`--from {mirror()}` lists what the index has; --include-unknown " in said
+    more = told("--include-unknown")
+    assert "of torch to" not in more
+    assert "versions of torchvision to 0.29.1" in more
+    assert "; --include-unknown" not in more
+    assert told("--from", live) == told("-q") == ""
+    both = told("--from", live, "--from", "catalog")
+    assert "2.14.1" not in both
+    assert "hunter2" not in told("--mirror", "https://u:hunter2@mirror.example/whl")
+
+
 def test_both_forms_say_the_same(tmp_path: Path) -> None:
     build(*H100, "--from", "catalog", "-q", cwd=tmp_path)
     site = tmp_path / "site"

@@ -13,6 +13,9 @@ from torchpin.errors import UsageError
 from torchpin.named import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torchpin.catalog.model import Build
     from torchpin.plugin.choice import Filter, Wheel
     from torchpin.plugin.sources import Gathered
 
@@ -67,15 +70,71 @@ def listed(args: Arguments) -> Listed:
     catalog = load_catalog()
     keep = Filter(targets, unknown=args.include_unknown, drivers=load_drivers())
     wheels: list[Wheel] = []
+    nameless: list[tuple[Build, tuple[str, ...]]] = []
     for source in args.sources or ["catalog"]:
         found = gathered(source, args, keep)
         wheels += found.wheels
         if not args.quiet:
             for text in found.notes:
                 note(text)
+        nameless += found.nameless
     names = ", ".join(unique(target.text for target in targets))
     title = f"PyTorch for {names} (torchpin, catalog of {catalog.date})"
-    return Listed(chosen(wheels, keep, catalog), title)
+    files = chosen(wheels, keep, catalog)
+    text = left_out(nameless, files, keep, args)
+    if text and not args.quiet:
+        note(text)
+    return Listed(files, title)
+
+
+def left_out(
+    nameless: Iterable[tuple[Build, tuple[str, ...]]],
+    wheels: Iterable[Wheel],
+    keep: Filter,
+    args: Arguments,
+) -> str:
+    """Return a note on the versions that run, and of which the catalog can name no file.
+
+    Names would follow from those of other builds, digests from nothing.
+
+    Args:
+        nameless: builds, with the tags of their files.
+        wheels: what is listed.
+        keep: tells what runs.
+        args: whether derived names are listed, and where the channels lie.
+    """
+    from torchpin.catalog.model import FAMILY
+    from torchpin.plugin.choice import Wheel
+    from torchpin.plugin.sources import without_login
+
+    there = {(wheel.package, wheel.build.version) for wheel in wheels}
+    missing: dict[str, list[str]] = {}
+    for build, tags in nameless:
+        package, version = build.package, build.version
+        known = missing.get(package, [])
+        if package not in FAMILY or (package, version) in there or version in known:
+            continue
+        for tag in tags:
+            name = f"{package}-{build.full_version}-{tag.rstrip('t')}-{tag}-any.whl"
+            if keep.level(Wheel(package, name, tag, build, "")) is not None:
+                missing.setdefault(package, []).append(version)
+                break
+    if not missing:
+        return ""
+    told = [
+        f"{package} {found[0]}"
+        if len(found) == 1
+        else f"{len(found)} versions of {package} to {found[-1]}"
+        for package, found in missing.items()
+    ]
+    live = without_login(args.mirror or "https://download.pytorch.org/whl").rstrip("/")
+    text = (
+        f"left out: {', '.join(told)}: they are judged to run there too, but the catalog does not "
+        f"know the names and digests of their files. `--from {live}` lists what the index has"
+    )
+    if args.include_unknown:
+        return text
+    return f"{text}; --include-unknown lists names that follow from other builds, without digests"
 
 
 def gathered(source: str, args: Arguments, keep: Filter) -> Gathered:

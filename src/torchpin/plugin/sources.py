@@ -29,6 +29,9 @@ class Gathered(NamedTuple):
 
     wheels: tuple[Wheel, ...]
     notes: tuple[str, ...] = ()
+    nameless: tuple[tuple[Build, tuple[str, ...]], ...] = ()
+    """Builds, each with the Python tags of files that exist (or are thought to) and whose names are
+    not known."""
 
 
 def from_catalog(
@@ -43,18 +46,19 @@ def from_catalog(
         derive: also files whose names follow from the tags of a build, without digest.
     """
     wheels: list[Wheel] = []
-    nameless: list[Build] = []
+    nameless: list[tuple[Build, tuple[str, ...]]] = []
     for package in PACKAGES:
         for build in catalog.builds(package):
             if build.home == "pypi" or build.platform not in platforms:
                 continue
             files = list(catalog.hashes(package, build.full_version, build.platform, build.channel))
             known = {name.python for file, _ in files if (name := _name(file)) is not None}
-            missing = [tag for tag in (*build.pythons, *build.pythons_inferred) if tag not in known]
-            if missing:
-                nameless.append(build)
-            if derive:
-                files += [(file, "") for file in _derived(build, missing)]
+            tags = (*build.pythons, *build.pythons_inferred)
+            missing = tuple(tag for tag in tags if tag not in known)
+            derived = list(_derived(build, missing)) if derive else []
+            files += [(file, "") for file in derived]
+            if missing and not derived:
+                nameless.append((build, missing))
             for file, sha256 in files:
                 found = _name(file)
                 if found is not None:
@@ -66,13 +70,7 @@ def from_catalog(
                             yanked=build.yanked,
                         )
                     )
-    notes: tuple[str, ...] = ()
-    if nameless and not derive:
-        notes = (
-            "the catalog does not know the file names of all builds: --from "
-            "https://download.pytorch.org/whl lists what is there today",
-        )
-    return Gathered(tuple(wheels), notes)
+    return Gathered(tuple(wheels), nameless=tuple(nameless))
 
 
 class _Tagged(NamedTuple):
