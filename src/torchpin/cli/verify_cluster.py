@@ -203,7 +203,7 @@ def _add_kubernetes(topic: _Topic) -> None:
     topic.add(
         "--in-image",
         action="store_true",
-        help="torchpin is in the image (default: a ConfigMap brings it)",
+        help="torchpin is in the image (default: ConfigMaps bring it)",
     )
     topic.add("-o", "--output", metavar="FILE", help="write it to this file (default: print it)")
 
@@ -398,12 +398,13 @@ def _gather(args: Arguments) -> int:
         from torchpin.verify.cluster.pods import read_pods
 
         for pod in read_pods(_whole(args.pods), args.pods):
-            collector.place(pod.name, pod.node, pod.reason)
+            collector.place(pod)
     if not collector.answers() and not expected:
         names = ", ".join("standard input" if path == "-" else path for path in args.answers)
         raise UsageError(
             f"{clean(names)}: no line of `torchpin verify --output-format jsonl`",
-            hint="kubectl logs --prefix -l app.kubernetes.io/name=torchpin-verify --tail=-1",
+            hint="kubectl logs --prefix --ignore-errors --tail=-1 "
+            "-l app.kubernetes.io/name=torchpin-verify",
         )
     return deliver(args, collector, expected, fleet)
 

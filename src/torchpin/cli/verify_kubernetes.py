@@ -37,7 +37,7 @@ def write_manifest(args: Arguments) -> int:
         return CLEAN
     write(args.output, text)
     if not args.quiet:
-        note(f"create its pods: kubectl create -f {shlex.quote(clean(args.output))}")
+        note(f"create its pods: kubectl apply -f {shlex.quote(clean(args.output))}")
     return CLEAN
 
 
@@ -90,9 +90,10 @@ def _comments(asked: Asked, file: str, nodes: str | None) -> list[str]:
     listed = [] if nodes else ["  kubectl get nodes -o json > nodes.json"]
     return [
         "Written by `torchpin verify --kubernetes`. Each node prints JSON lines.",
-        f"  kubectl create -f {name}",
+        f"  kubectl apply -f {name}",
         *listed,
-        f"  kubectl logs{space} --prefix --tail=-1 -l {label} > verify.log",
+        "Repeat these three until all nodes have answered:",
+        f"  kubectl logs{space} --prefix --ignore-errors --tail=-1 -l {label} > verify.log",
         f"  kubectl get pods{space} -o json -l {label} > pods.json",
         f"  torchpin verify --from verify.log --pods pods.json --nodes {expected}",
         f"  kubectl delete -f {name}",

@@ -19,6 +19,7 @@ from torchpin.verify.cluster import summary
 from torchpin.verify.cluster.collect import Collector, natural_order
 from torchpin.verify.cluster.expected import read_expected
 from torchpin.verify.cluster.model import Expected
+from torchpin.verify.cluster.pods import Pod
 from torchpin.verify.lines import to_line
 from torchpin.verify.model import Host, HostGpu, Record, Summary, TorchBuild, Work
 
@@ -316,6 +317,21 @@ def test_a_list_of_nodes_may_have_long_names() -> None:
     collector = collected(answer("n1"))
     expected = (Expected("n1.example.com"), Expected("n2.example.com"))
     assert [one.node for one in collector.answers(expected)] == ["n1", "n2.example.com"]
+
+
+def test_a_pod_on_no_node_stands_for_those_that_it_was_made_for() -> None:
+    collector = collected(answer("n1"))
+    collector.place(Pod("v-0-1", "", "its pod is Pending: Unschedulable", ("n1", "n2.example")))
+    collector.place(Pod("v-1-0", "", "its pod is Pending", ("n9",)))
+    expected = [Expected("n1"), Expected("n2", hostname="n2.example"), Expected("n3")]
+    found = {one.node: one.reason for one in collector.answers(expected)}
+    assert found == {
+        "n1": "",
+        "n2": "no pod is on it; v-0-1 is Pending: Unschedulable",
+        "n3": "no line of it was found",
+        "pod v-1-0": "its pod is Pending",
+    }
+    assert len(collector.answers()) == 3, "pods alone, where nobody says which nodes there are"
 
 
 def test_pods_say_why_they_printed_nothing(

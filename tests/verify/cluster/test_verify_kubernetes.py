@@ -84,6 +84,11 @@ def valid(document: dict[str, Any]) -> None:
     kubernetes_validate.validate(document, version, strict=True)
 
 
+def parts(made: dict[str, dict[str, Any]]) -> list[str]:
+    """Return the names of what brings torchpin."""
+    return [name for name in made if name.startswith("ConfigMap/")]
+
+
 def pod(workload: dict[str, Any]) -> dict[str, Any]:
     spec: dict[str, Any] = workload["spec"]["template"]["spec"]
     return spec
@@ -107,7 +112,8 @@ def test_the_schemas_are_strict() -> None:
 
 def test_a_daemonset_goes_to_every_node_with_a_gpu(tmp_path: Path) -> None:
     made = manifest(tmp_path)
-    assert [*made] == ["ConfigMap/torchpin-verify", "DaemonSet/torchpin-verify"]
+    assert [*made] == [*parts(made), "DaemonSet/torchpin-verify"]
+    assert parts(made)[:2] == [f"ConfigMap/torchpin-verify-part-{number}" for number in (0, 1)]
     spec = pod(made["DaemonSet/torchpin-verify"])
     assert spec["restartPolicy"] == "Always"  # the only one that a DaemonSet may have
     assert spec["containers"][0]["args"][1] == "stay"  # so that it is not started again and again
@@ -166,7 +172,7 @@ def test_nodes_that_take_no_pod_are_named(tmp_path: Path) -> None:
     )
     assert "b2 gets no pod: not ready: Kubelet stopped posting node status." in done.stderr
     assert "b3 gets no pod: cordoned" in done.stderr
-    assert "create its pods: kubectl create -f out.yaml" in done.stderr
+    assert "create its pods: kubectl apply -f out.yaml" in done.stderr
     assert "b2" not in (tmp_path / "out.yaml").read_text()
 
 
@@ -271,10 +277,22 @@ def test_the_same_torchpin_makes_the_same_manifest(tmp_path: Path) -> None:
     assert torchpin(tmp_path, *words) == torchpin(tmp_path, *words)
 
 
-def test_the_config_map_fits_the_limit_of_the_api_server(tmp_path: Path) -> None:
-    data = manifest(tmp_path)["ConfigMap/torchpin-verify"]["binaryData"]["torchpin.zip"]
-    assert len(data) < 1024 * 1024
-    names = zipfile.ZipFile(io.BytesIO(base64.b64decode(data))).namelist()
+def unpack(made: dict[str, dict[str, Any]], folder: Path) -> bytes:
+    """Write the parts of torchpin as a pod finds them; return the whole."""
+    whole = b""
+    for name in parts(made):
+        ((file, text),) = made[name]["binaryData"].items()
+        (folder / file).write_bytes(base64.b64decode(text))
+        whole += (folder / file).read_bytes()
+    (folder / "..data").mkdir()  # as in a volume of ConfigMaps
+    return whole
+
+
+def test_the_config_maps_fit_into_the_annotation_of_kubectl_apply(tmp_path: Path) -> None:
+    made = manifest(tmp_path)
+    for name in parts(made):
+        assert len(json.dumps(made[name])) < 256 * 1024
+    names = zipfile.ZipFile(io.BytesIO(unpack(made, tmp_path))).namelist()
     assert "torchpin/verify/worker.py" in names
     assert not [name for name in names if "/rules/" in name or name.startswith("/")]
 
@@ -282,15 +300,13 @@ def test_the_config_map_fits_the_limit_of_the_api_server(tmp_path: Path) -> None
 def test_the_command_of_the_pod_runs_where_torchpin_is_not_installed(tmp_path: Path) -> None:
     made = manifest(tmp_path, "--count=1")
     (container,) = pod(made["Job/torchpin-verify"])["containers"]
-    zipped = tmp_path / "torchpin.zip"
-    data = made["ConfigMap/torchpin-verify"]["binaryData"]["torchpin.zip"]
-    zipped.write_bytes(base64.b64decode(data))
+    unpack(made, tmp_path)
     python = install(tmp_path / "good", {"devices": [V100], "archs": ["sm_70"]})
     # -I -S: this Python with neither its packages nor its variables
     command = [sys.executable, "-I", "-S", *container["command"][1:]]
     _, *rest = container["args"]
     done = subprocess.run(
-        [*command, str(zipped), *rest, f"--python={python}"],
+        [*command, str(tmp_path), *rest, f"--python={python}"],
         capture_output=True,
         text=True,
         env={"NODE_NAME": "gpu-7", "PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path)},
@@ -306,12 +322,12 @@ def test_the_command_of_the_pod_runs_where_torchpin_is_not_installed(tmp_path: P
 
 
 def test_a_failure_ends_the_pod_well_and_a_wrong_option_does_not(tmp_path: Path) -> None:
-    zipped = tmp_path / "torchpin.zip"
-    zipped.write_bytes(bundle.build())
+    for name, part in bundle.parts(bundle.build()).items():
+        (tmp_path / name).write_bytes(part)
     python = install(tmp_path / "none", None)
     for words, code in (([f"--python={python}"], 0), (["--gpu=x"], 2)):
         done = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", bundle.PROGRAM, str(zipped), "end", *words],
+            [sys.executable, "-I", "-S", "-c", bundle.PROGRAM, str(tmp_path), "end", *words],
             capture_output=True,
             text=True,
             timeout=60,

@@ -15,8 +15,11 @@ from importlib.util import find_spec
 
 from torchpin.errors import UsageError
 
-MOST_BYTES = 700 * 1024
-"""In base64, a ConfigMap holds it: the API server takes 1 MiB."""
+PART_BYTES = 180 * 1024
+"""`kubectl apply` keeps an object, in base64, in an annotation: the API server takes 256 KiB."""
+NAME = "torchpin.zip."
+"""Of a part, before its digit."""
+_MOST_PARTS = 10
 _ROOTS = (
     "torchpin",
     "torchpin.__main__",
@@ -52,12 +55,17 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 PROGRAM = """\
 import atexit, os, shutil, signal, sys, tempfile, zipfile
 signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
-bundle, then, options = sys.argv[1], sys.argv[2], sys.argv[3:]
-if bundle != "-":
+parts, then, options = sys.argv[1], sys.argv[2], sys.argv[3:]
+if parts != "-":
     sys.dont_write_bytecode = True
     folder = tempfile.mkdtemp(prefix="torchpin-")
     atexit.register(shutil.rmtree, folder, True)
-    zipfile.ZipFile(bundle).extractall(folder)
+    whole = tempfile.TemporaryFile()
+    for name in sorted(os.listdir(parts)):
+        if name.startswith("torchpin.zip."):
+            with open(os.path.join(parts, name), "rb") as part:
+                whole.write(part.read())
+    zipfile.ZipFile(whole).extractall(folder)
     sys.path.insert(0, folder)
 from torchpin.cli.main import guarded
 code = guarded(["verify", "--output-format=jsonl", "--isolated", *options])
@@ -66,7 +74,7 @@ while then == "stay":
     signal.pause()
 sys.exit(0 if code == 1 else code)
 """
-"""Runs in the Python of an image: the bundle or ``-``, ``stay`` or ``end``, options of ``verify``.
+"""Runs in the Python of an image: the folder of the parts or ``-``, ``stay`` or ``end``, options.
 
 The child that tries torch sees nothing of the bundle. That something failed is told by the lines:
 the pod itself then ends well, and is not run again.
@@ -85,12 +93,20 @@ def build() -> bytes:
             with open(path, "rb") as file:
                 archive.writestr(zipfile.ZipInfo(name, _DATE), file.read(), zipfile.ZIP_DEFLATED, 9)
     data = made.getvalue()
-    if len(data) > MOST_BYTES:
+    if len(data) > _MOST_PARTS * PART_BYTES:
         raise UsageError(
-            f"torchpin takes {len(data) // 1024} KiB, more than a ConfigMap holds",
+            f"torchpin takes {len(data) // 1024} KiB, more than ConfigMaps bring",
             hint="install torchpin in the image, and say --in-image",
         )
     return data
+
+
+def parts(data: bytes) -> dict[str, bytes]:
+    """Return the parts of a zip file, each for a ConfigMap of its own, by their names."""
+    return {
+        f"{NAME}{number}": data[begin : begin + PART_BYTES]
+        for number, begin in enumerate(range(0, len(data), PART_BYTES))
+    }
 
 
 def _files() -> Iterator[tuple[str, str]]:

@@ -16,6 +16,7 @@ from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 from torchpin.report.style import clean, redact
 from torchpin.verify.cluster.model import Answer, Expected
+from torchpin.verify.cluster.pods import ITS_POD, Pod
 from torchpin.verify.lines import LineError, read_line
 from torchpin.verify.model import OK, Host, Record, Summary, Work
 
@@ -69,6 +70,7 @@ class Collector:
         self._last: dict[str, str] = {}
         """Source → the node of its last record."""
         self._foreign: dict[str, deque[str]] = {}
+        self._unplaced: list[Pod] = []
 
     def feed(self, line: str, source: str = "", node: str | None = None) -> tuple[Record, ...]:
         """Take one line and return the records in it.
@@ -101,21 +103,20 @@ class Collector:
             self._of(self._last[source]).damaged = problem
         return tuple(taken)
 
-    def place(self, pod: str, node: str, reason: str) -> None:
+    def place(self, pod: Pod) -> None:
         """Say on which node a pod is, and why it has not printed all.
 
-        Args:
-            pod: its name.
-            node: ``""``: it is on none.
-            reason: counts if the node has not answered to the end.
+        The reason counts if the node has not answered to the end.
         """
-        source = f"pod {pod}"
-        node = node or source
+        if not pod.node:
+            self._unplaced.append(pod)
+            return
+        source = f"pod {pod.name}"
         last = "" if source in self._last else self.last_words(source)
-        if node != source:
-            self._last.setdefault(source, node)
-        if not self.ended(node):
-            self.lost(node, f"{reason}; the last that it printed: {last}" if last else reason)
+        self._last.setdefault(source, pod.node)
+        if not self.ended(pod.node):
+            told = f"{pod.reason}; the last that it printed: {last}" if last else pod.reason
+            self.lost(pod.node, told)
 
     def lost(self, node: str, reason: str) -> None:
         """Say why a node gave no answer; what it has answered stays."""
@@ -141,18 +142,30 @@ class Collector:
     def answers(self, expected: Iterable[Expected] = ()) -> tuple[Answer, ...]:
         """Return the answers in the order of the nodes' names, with the nodes that gave none.
 
-        Pods that printed something else only are named too: their node is not known.
+        Pods that printed something else only are named too: their node is not known. A pod that
+        is on no node stands for the nodes without an answer that it may get to.
         """
+        lost: dict[str, str] = {}
+        named: set[str] = set()
         for one in expected:
             # A host calls itself n01, a list of nodes may call it n01.example.com.
-            if one.name not in self._nodes and one.name.partition(".")[0] not in self._nodes:
-                self.lost(one.name, one.reason or "no line of it was found")
+            if one.name in self._nodes or one.name.partition(".")[0] in self._nodes:
+                continue
+            reason = one.reason
+            if not reason:
+                here = [pod for pod in self._unplaced if pod.may_get_to(one.hostname or one.name)]
+                named.update(pod.name for pod in here)
+                reason = f"no pod is on it; {_waits(here[0])}" if here else ""
+            lost[one.name] = reason or "no line of it was found"
+        for pod in self._unplaced:
+            if pod.name not in named:
+                lost[f"pod {pod.name}"] = pod.reason
         for source in self._foreign:
             if source.startswith("pod ") and source not in {*self._last, *self._nodes}:
-                self.lost(source, f"it printed no result; its last line: {self.last_words(source)}")
-        return tuple(
-            self._nodes[name].answer(name) for name in sorted(self._nodes, key=natural_order)
-        )
+                lost[source] = f"it printed no result; its last line: {self.last_words(source)}"
+        found = {name: node.answer(name) for name, node in self._nodes.items()}
+        found.update({name: Answer(name, None, (), None, clean(lost[name])) for name in lost})
+        return tuple(found[name] for name in sorted(found, key=natural_order))
 
     def notes(self) -> tuple[str, ...]:
         """Return what a person should know of the lines."""
@@ -165,6 +178,10 @@ class Collector:
 
     def _of(self, name: str) -> _Node:
         return self._nodes.setdefault(name, _Node())
+
+
+def _waits(pod: Pod) -> str:
+    return f"{pod.name} is {pod.reason.removeprefix(ITS_POD)}"
 
 
 def records(line: str) -> tuple[list[Record | Lost], str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from torchpin.errors import UsageError
 from torchpin.named import NamedTuple
-from torchpin.verify.cluster.bundle import PROGRAM
+from torchpin.verify.cluster.bundle import PROGRAM, parts
 from torchpin.verify.cluster.model import Expected
 
 DAEMONSET, JOB = "daemonset", "job"
@@ -23,7 +23,7 @@ APP = "torchpin-verify"
 _PRESENT = "nvidia.com/gpu.present"
 _HOSTNAME = "kubernetes.io/hostname"
 _NAME_LABEL, _INSTANCE = "app.kubernetes.io/name", "app.kubernetes.io/instance"
-_FOLDER, _BUNDLE = "/opt/torchpin", "torchpin.zip"
+_FOLDER = "/opt/torchpin"
 _DNS = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _IMAGE = (
     r"(?:(?:[\w.-]+|\[[0-9a-fA-F:]+\])(?::[0-9]+)?/)?"
@@ -79,20 +79,24 @@ def documents(asked: Asked, bundle: bytes | None) -> list[Object]:
         UsageError: a name, label or number that Kubernetes does not take.
     """
     _check(asked)
-    made: list[Object] = []
-    if bundle is not None:
-        made.append(
-            {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": _metadata(asked, asked.name),
-                "binaryData": {_BUNDLE: base64.b64encode(bundle).decode("ascii")},
-            }
-        )
+    brought = [
+        (f"{asked.name}-part-{number}", file, part)
+        for number, (file, part) in enumerate(parts(bundle or b"").items())
+    ]
+    made: list[Object] = [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": _metadata(asked, name),
+            "binaryData": {file: base64.b64encode(part).decode("ascii")},
+        }
+        for name, file, part in brought
+    ]
+    maps = [name for name, _, _ in brought]
     shapes = _shapes(asked)
     for number, (gpus, nodes) in enumerate(shapes):
         name = asked.name if len(shapes) == 1 else f"{asked.name}-{number}"
-        made.append(_workload(asked, name, gpus, nodes, bundled=bundle is not None))
+        made.append(_workload(asked, name, gpus, nodes, maps))
     return made
 
 
@@ -218,10 +222,10 @@ def _labels(asked: Asked) -> Object:
 
 
 def _workload(
-    asked: Asked, name: str, gpus: int, nodes: Sequence[Expected], *, bundled: bool
+    asked: Asked, name: str, gpus: int, nodes: Sequence[Expected], maps: Sequence[str]
 ) -> Object:
     labels = {**_labels(asked), "app.kubernetes.io/component": name}
-    template = {"metadata": {"labels": labels}, "spec": _pod(asked, gpus, nodes, bundled=bundled)}
+    template = {"metadata": {"labels": labels}, "spec": _pod(asked, gpus, nodes, maps)}
     if asked.kind == DAEMONSET:
         return {
             "apiVersion": "apps/v1",
@@ -245,19 +249,20 @@ def _workload(
     }
 
 
-def _pod(asked: Asked, gpus: int, nodes: Sequence[Expected], *, bundled: bool) -> Object:
+def _pod(asked: Asked, gpus: int, nodes: Sequence[Expected], maps: Sequence[str]) -> Object:
     job = asked.kind == JOB
     mounts: list[Object] = [{"name": "tmp", "mountPath": "/tmp"}]
     volumes: list[Object] = [{"name": "tmp", "emptyDir": {}}]
-    if bundled:
+    if maps:
         mounts.append({"name": "torchpin", "mountPath": _FOLDER, "readOnly": True})
-        volumes.append({"name": "torchpin", "configMap": {"name": asked.name}})
+        sources = [{"configMap": {"name": one}} for one in maps]
+        volumes.append({"name": "torchpin", "projected": {"sources": sources}})
     container: Object = {
         "name": "verify",
         "image": asked.image,
         "command": [asked.python, "-c", PROGRAM],
         "args": [
-            f"{_FOLDER}/{_BUNDLE}" if bundled else "-",
+            _FOLDER if maps else "-",
             "end" if job else "stay",
             *asked.options,
         ],

@@ -13,6 +13,8 @@ from torchpin.fleet.importers.text import decode, parse_json, rows, table, word
 from torchpin.named import NamedTuple
 
 _LONGEST = 300
+ITS_POD = "its pod is "
+"""How a reason begins."""
 
 
 class Pod(NamedTuple):
@@ -23,6 +25,12 @@ class Pod(NamedTuple):
     """``""``: it has none yet."""
     reason: str
     """Why it has not printed all, in Kubernetes' own words."""
+    hostnames: tuple[str, ...] = ()
+    """Of the nodes that it may get to; empty: not known."""
+
+    def may_get_to(self, hostname: str) -> bool:
+        """Tell whether it may be for the node of a host name."""
+        return not self.hostnames or hostname in self.hostnames
 
 
 def read_pods(data: bytes, source: str) -> tuple[Pod, ...]:
@@ -48,19 +56,30 @@ def _pod(pod: dict[str, Any]) -> Pod:
         printable(word(table(pod.get("metadata")).get("name")), 253),
         printable(word(spec.get("nodeName")) or _meant(spec), 253),
         printable(_reason(status), _LONGEST),
+        tuple(_hostnames(spec)),
     )
 
 
 def _meant(spec: dict[str, Any]) -> str:
     """Return the node that a DaemonSet made a pod for, which has not got there."""
+    values = _required(spec, "matchFields", "metadata.name")
+    return values[0] if len(values) == 1 else ""
+
+
+def _hostnames(spec: dict[str, Any]) -> list[str]:
+    """Return the nodes that a Job was made for, by their labels."""
+    return _required(spec, "matchExpressions", "kubernetes.io/hostname")
+
+
+def _required(spec: dict[str, Any], kind: str, key: str) -> list[str]:
+    """Return the values of the node that a pod has to have."""
     affinity = table(table(spec.get("affinity")).get("nodeAffinity"))
     terms = table(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
     for term in rows(terms.get("nodeSelectorTerms")):
-        for one in rows(table(term).get("matchFields")):
-            values = rows(table(one).get("values"))
-            if table(one).get("key") == "metadata.name" and len(values) == 1:
-                return word(values[0])
-    return ""
+        for one in rows(table(term).get(kind)):
+            if table(one).get("key") == key:
+                return [word(value) for value in rows(table(one).get("values"))]
+    return []
 
 
 def _reason(status: dict[str, Any]) -> str:
@@ -72,7 +91,7 @@ def _reason(status: dict[str, Any]) -> str:
         condition = table(one)
         if condition.get("type") == "PodScheduled" and condition.get("status") != "True":
             told += [word(condition.get("reason")), word(condition.get("message"))]
-    return ": ".join(dict.fromkeys((f"its pod is {phase}", *(text for text in told if text))))
+    return ": ".join(dict.fromkeys((f"{ITS_POD}{phase}", *(text for text in told if text))))
 
 
 def _container(container: dict[str, Any]) -> list[str]:
