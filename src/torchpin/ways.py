@@ -55,7 +55,8 @@ def entries(
 
         files = for_services(files, documents)
     sources = any(document.path.endswith(".in") for document in plain)
-    compiled = compiled_lists(plain) if sources else {}
+    locks = [document for document in documents if document.kind == "pylock"]
+    compiled = compiled_lists(plain, (*plain, *locks)) if sources else {}
     for root in roots_of(plain, fleet, files):
         lists = compiled.get(os.path.realpath(root.path), [])
         yield from requirement_entries(root, client, fleet, load, lists)
@@ -108,13 +109,16 @@ def requirement_entries(
         yield Entry(install, tuple(targets), bound, indexes, install.documents)
 
 
-def compiled_lists(plain: Sequence[Document]) -> dict[str, list[tuple[Document, Header]]]:
-    """Return the lists that a tool has made from each requirements file, by its real path."""
+def compiled_lists(
+    plain: Sequence[Document], lists: Sequence[Document]
+) -> dict[str, list[tuple[Document, Header]]]:
+    """Return the lists and locks that a tool has made from each requirements file, by its real
+    path."""
     from torchpin.documents.header import header_of, places_of
 
     real = {os.path.realpath(document.path): document for document in plain}
     found: dict[str, list[tuple[Document, Header]]] = {}
-    for document in plain:
+    for document in lists:
         header = header_of(document)
         for name in header.inputs if header is not None else ():
             assert header is not None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from torchpin.documents.base import IMAGE, Document, Span, line_starts, position
-from torchpin.documents.header import header_of, places_of
+from torchpin.documents.header import Header, header_of
 from torchpin.documents.kinds import CHECKS
 from torchpin.documents.pins import exact_version, same_version
 from torchpin.evidence import PUBLISHED
@@ -94,6 +94,7 @@ class FilesDisagree(Rule):
         for finding in self.compiled(ways, context):
             done.add((finding.path, finding.span))
             yield finding
+        done.update(self.told_of_locks(ways, context))
         for some in groups.values():
             known = [one for one in some if one.versions and not several(one, some)]
             jobs = [one for one in known if is_ci(one.kind)]
@@ -102,6 +103,17 @@ class FilesDisagree(Rule):
             for finding in self.compare(known):
                 if (finding.path, finding.span) not in done:
                     yield finding
+
+    def told_of_locks(self, ways: list[Way], context: Context) -> Iterator[tuple[str, Span]]:
+        """Yield the pins that TP503 compares with the ``pylock.toml`` that was made from them."""
+        for lock in {id(one.install.lock): one.install.lock for one in ways}.values():
+            if lock is None or lock.kind != "pylock":
+                continue
+            from torchpin.rules.lock_inputs import left_out, sources_of
+
+            for source, header in sources_of(lock, context):
+                for asked, _ in left_out(lock, source, header, context):
+                    yield source.path, asked.span
 
     def compare(self, known: list[Pins]) -> Iterator[Finding]:
         """Yield what differs from the first document."""
@@ -149,29 +161,45 @@ class FilesDisagree(Rule):
         """Yield compiled files that pin another torch than the file they were made from."""
         for one in ways:
             document = one.install.root
-            header = header_of(document) if document.kind == "requirements" else None
-            if header is None or not header.inputs:
+            if document.kind != "requirements" or header_of(document) is None:
                 continue
-            by_path = documents_of(context)
-            for name in header.inputs:
-                places = map(os.path.realpath, places_of(document.path, header, name))
-                source = next((by_path[one] for one in places if one in by_path), None)
-                if source is None or source is document:
+            from torchpin.rules.lock_inputs import sources_of
+
+            for source, header in sources_of(document, context):
+                if header is None:
                     continue
                 base = Pins(None, source, source.kind, pins_of(source))
                 other = Pins(one, document, document.kind, pins_of(document))
-                if base.versions and other.versions and not agree(base, other):
-                    finding = self.differs(base, other)
-                    text = f"{finding.message}, which it was made from: run `{header.command}`"
-                    yield finding._replace(message=text)
+                if base.versions and other.versions:
+                    if not agree(base, other):
+                        finding = self.differs(base, other)
+                        text = f"{finding.message}, which it was made from: run `{header.command}`"
+                        yield finding._replace(message=text)
+                    continue
+                yield from self.unsatisfied(document, source, header, context)
 
+    def unsatisfied(
+        self, document: Document, source: Document, header: Header, context: Context
+    ) -> Iterator[Finding]:
+        """Yield what a compiled list no longer satisfies of the file that it was made from."""
+        from torchpin.rules.lock_inputs import left_out
 
-def documents_of(context: Context) -> dict[str, Document]:
-    """Return the documents of a run by their real paths."""
-    if "by path" not in context.memo:
-        context.memo["by path"] = {os.path.realpath(one.path): one for one in context.documents}
-    found: dict[str, Document] = context.memo["by path"]
-    return found
+        for asked, version in left_out(document, source, header, context):
+            text = "is not here"
+            span = header.span
+            if version is not None:
+                text = f"leaves {asked.name} {version} out"
+                span = next(x.span for x in document.declarations if x.name == asked.name)
+            line = position(line_starts(source.text), asked.span.start).line
+            yield self.finding(
+                document,
+                span,
+                f"{asked.name}{asked.specifier} of {base_name(source.path)}, which this was made "
+                f"from, {text}: run `{header.command}`",
+                package=asked.name,
+                because=(Because("the header names that file", PUBLISHED, "the files"),),
+                related=(Related(source.path, line, "asked for here"),),
+            )
 
 
 def pins_in(ways: list[Way], context: Context) -> Iterator[Pins]:

@@ -23,7 +23,7 @@ from torchpin.rules.lock_spellings import (
     wanted,
     where_of,
 )
-from torchpin.rules.model import WARNING, Because, Finding, Related
+from torchpin.rules.model import DISPLAY, WARNING, Because, Finding, Fix, Related
 from torchpin.rules.project_words import UV, ProjectRule, needs_of
 from torchpin.select.channels import index_kind, redact
 
@@ -33,6 +33,7 @@ _CHECK = {
     "uv": "uv lock --check and uv sync --locked fail; a plain uv sync locks anew",
     "poetry": "poetry install stops: pyproject.toml changed",
     "pdm": "pdm lock --check fails",
+    "pylock": "what it holds is installed, whatever the file asks for by now",
 }
 
 
@@ -69,7 +70,8 @@ class LockOutOfDate(LockRule):
 
     What it does: compares the requirements that ``uv.lock`` recorded with those of the project, the
     supported Pythons, conflicts and index URLs; the digest in ``poetry.lock`` with that of the
-    project; in all locks the locked version with the project's requirement.
+    project; in all locks the locked version with the project's requirement, in ``pylock.toml`` with
+    that of the file that its header names.
 
     Why it is bad: ``uv sync --locked`` and ``poetry install`` stop; a plain ``uv sync`` locks anew.
     It keeps the locked version of a package where that still fits and comes from the same index
@@ -145,12 +147,25 @@ class LockOutOfDate(LockRule):
         )
 
     def check_document(self, document: Document, context: Context) -> Iterator[Finding]:
-        """Yield a ``Pipfile.lock`` whose digest is not that of the ``Pipfile`` beside it."""
+        """Yield a ``Pipfile.lock`` whose digest is not that of the ``Pipfile`` beside it, and a
+        ``pylock.toml`` that does not satisfy the file that it was made from."""
         if document.kind == "Pipfile.lock":
             from torchpin.rules.pipenv_lock import stale
 
             for span, text, ground in stale(document, context):
                 yield self.finding(document, span, text, because=(ground,))
+        if document.kind == "pylock" and document.lock is not None:
+            from torchpin.rules.lock_inputs import left_out, sources_of
+
+            for source, header in sources_of(document, context):
+                for one, version in left_out(document, source, header, context):
+                    asked = f"{one.name}{one.specifier}"
+                    text = f"the lock has {one.name} {version}, which {asked} leaves out"
+                    if version is None:
+                        text = f"it was made before {asked} stood here"
+                    found = self.stale(source, one.span, text, document, document.lock, one.name)
+                    command = f"run `{header.command}`" if header is not None else "lock anew"
+                    yield found._replace(fix=Fix(DISPLAY, command))
 
     def uv(
         self,
