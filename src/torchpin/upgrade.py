@@ -86,7 +86,7 @@ class Advice:
         """Return the whole answer."""
         targets = self.targets()
         pieces = self.pieces() if self.goal.known else []
-        rows = self.rows(targets)
+        rows = self.rows(targets, pieces)
         old = old_catalog(self.catalog, self.options, self.context.fleet.settings)
         told = [f"{one.path}: {one.message}" for one in self.stages.failures]
         found = Upgrade(
@@ -270,21 +270,30 @@ class Advice:
 
     # -- hardware
 
-    def rows(self, targets: Iterable[Target]) -> tuple[Row, ...]:
+    def rows(self, targets: Iterable[Target], pieces: Iterable[Piece]) -> tuple[Row, ...]:
         """Return a row for each target."""
-        today: dict[Target, Build] = {}
+        today: dict[Target, dict[Build, None]] = {}
+        named: dict[Target, set[str | None]] = {}
         for way in self.ways:
             for judged_set in way.sets:
                 one = judged_set.of("torch")
                 if one is not None and one.selection.build is not None:
-                    today.setdefault(judged_set.target, one.selection.build)
+                    today.setdefault(judged_set.target, {})[one.selection.build] = None
+            for target in planned_targets(way, self.context):
+                named.setdefault(target, set()).add(current_channel(way))
+        open_ = {one for piece in pieces if piece.doubt is not None for one in piece.targets}
         out = []
         for target in targets:
+            channels = named.get(target, set())
+            asked = next(iter(channels)) if len(channels) == 1 else None
             if self.goal.known:
-                found = core.standing(self.space, self.version, target)
+                found = core.standing(self.space, self.version, target, asked)
             else:
                 found = core.Standing(target, UNKNOWN, None, ())
-            out.append(Row(found, today.get(target), core.reach(self.space, target)))
+            reach = core.reach(self.space, target, asked)
+            builds = tuple(today.get(target, ()))
+            first = builds[0] if builds else None
+            out.append(Row(found, first, reach, builds[1:], asked if target in open_ else None))
         return tuple(out)
 
     def one_set(self, pieces: Iterable[Piece], targets: tuple[Target, ...]) -> Plan | None:

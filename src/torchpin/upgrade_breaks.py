@@ -112,7 +112,7 @@ class Breaks:
                     kind = "limit"
                 elif reason.status != FAILS:
                     continue
-                key = (kind, fails, reason.text, reason.source)
+                key = (kind, fails, reason.text, reason.evidence)
                 _, groups, pythons = told.setdefault(key, (reason, {}, {}))
                 groups[standing.target.group.name] = None
                 if kind == "python" and standing.target.python is not None:

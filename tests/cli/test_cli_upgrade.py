@@ -504,3 +504,97 @@ def test_what_is_not_known_is_said(
     assert "command-line (T4, Python 3.11): runs: torch 2.7.1+cu118 [inferred]\n" in said
     assert said.endswith("torch 2.7.1: not known for command-line.\n")
     assert "torch 2.7.1+cu118 is thought to hold kernels for sm_37, " in said
+
+
+CPU_ONLY = '[fleet.ci]\ngpus = []\npython = "3.10"\n'
+CPU_INDEX = "--index-url https://download.pytorch.org/whl/cpu\n"
+
+
+def test_what_is_told_is_told_of_the_index_that_the_files_name(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(project, CPU_ONLY, requirements__txt=CPU_INDEX + "torch==2.14.1\n")
+    _, said, _ = run(capsys, "--to", "2.15")
+    assert "last safe: torch 2.14.1+cpu [" in said
+    assert "python: ci (Python 3.10): torch 2.15.0+cpu requires Python >=3.11" in said
+    assert "PyPI" not in said
+
+
+def test_a_group_is_not_safe_while_its_index_is_not_known(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(
+        project,
+        CPU_ONLY.replace("3.10", "3.11"),
+        requirements__txt=CPU_INDEX + "torch==2.14.1\n",
+    )
+    code, said, _ = run(capsys, "--to", "2.15")
+    assert code == 1
+    assert "ci (CPU, Python 3.11): runs: torch 2.15.0 (PyPI, cu132) [measured]\n" in said
+    assert "    from cpu, the index of its files: not known\n" in said
+    assert said.endswith("torch 2.15.0 (2.15): not known for requirements.txt.\n")
+    _, said, _ = run(capsys, "--to", "2.15", "--output-format", "markdown")
+    assert r"\[measured\]; from cpu, the index of its files: not known |" in said
+
+
+MACHINES = """\
+on: push
+jobs:
+  test:
+    runs-on: ${{ matrix.os }}
+    strategy:
+      matrix:
+        python: ["3.10", "3.11", "3.12"]
+        os: [ubuntu-24.04, ubuntu-22.04, macos-14, windows-2022]
+    steps:
+      - uses: actions/setup-python@v5
+        with: {python-version: "${{ matrix.python }}"}
+      - run: pip install torch==2.7.0
+      - run: pip install -r requirements.txt
+  more:
+    runs-on: ubuntu-24.04
+    container: python:3.11
+    steps:
+      - run: pip install torch==2.6.0
+"""
+
+
+@pytest.fixture
+def machines(project: Path) -> Path:
+    path = project / ".github" / "workflows" / "ci.yml"
+    path.parent.mkdir(parents=True)
+    path.write_text(MACHINES)
+    (project / "requirements.txt").write_text("torch==2.14.1\n")
+    return project
+
+
+def test_machines_of_which_the_same_is_said_stand_in_one_row(
+    machines: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, said, _ = run(capsys, "--to", "2.15")
+    heads = [line.strip() for line in said.splitlines() if line.startswith("  ") and "(CPU" in line]
+    assert heads == [
+        "ubuntu-24.04, ubuntu-22.04 (CPU, Python 3.10): does not run",
+        "macos-14, windows-2022 (CPU, Python 3.10): does not run",
+        "ubuntu-24.04 (CPU, Python 3.11 3.12): runs: torch 2.15.0 (PyPI, cu132) [measured]",
+        "ubuntu-22.04 (CPU, Python 3.11 3.12): runs: torch 2.15.0 (PyPI, cu132) [measured]",
+        "macos-14, windows-2022 (CPU, Python 3.11 3.12): runs: torch 2.15.0 (PyPI, cpu) [measured]",
+    ]
+    assert (
+        "    today: torch 2.7.0 (PyPI, cu126) [measured], torch 2.14.1 (PyPI, cu130) [measured], "
+        "torch 2.6.0 (PyPI, cu124) [measured] (Python 3.11)\n"
+    ) in said
+    assert said.count("  python: ") == 2
+    assert "  python: macos-14, windows-2022 (Python 3.10): " in said
+
+
+def test_a_line_that_cells_of_a_matrix_share_moves_once(
+    machines: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, said, _ = run(capsys, "--to", "2.15")
+    assert said.count("ci.yml:12: torch ==2.7.0 -> 2.15.0\n") == 1
+    assert said.count("requirements.txt:1: torch ==2.14.1 -> 2.15.0\n") == 1
+    assert "(3 pins move)" in said
+    _, said, _ = run(capsys, "--to", "2.15", "--output-format", "markdown")
+    assert said.count("- line 12: torch ==2.7.0") == 1
+    assert said.count("- requirements.txt, line 1: torch ==2.14.1") == 1

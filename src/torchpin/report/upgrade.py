@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchpin.report import diff
 from torchpin.report.lines import requirement_lines
 from torchpin.report.style import Style, clean
-from torchpin.report.upgrade_model import Break, Unit, Upgrade
+from torchpin.report.upgrade_model import Break, Move, Unit, Upgrade
 from torchpin.report.upgrade_words import (
     DECLARE,
     REFRESH,
@@ -13,6 +13,7 @@ from torchpin.report.upgrade_words import (
     changes,
     fleet_text,
     folded,
+    index_text,
     place,
     reach_text,
     standing_text,
@@ -62,15 +63,16 @@ def render(found: Upgrade, style: Style) -> str:
         for one in found.breaks:
             lines += _break(one, style)
         blocks.append(lines)
-    written = [line for unit in found.units for line in _unit(unit, found, style)]
+    told: set[Move] = set()
+    written = [line for unit in found.units for line in _unit(unit, found, style, told)]
     if written:
         blocks.append([style.paint("bold", "What to write:"), *written])
     for each in found.diffs:
         shown = diff.render(each.path, each.before, each.after, style)
         blocks.append([shown.rstrip("\n")])
     if found.doubts:
-        told = [f"  {_told(one)}" for one in found.doubts]
-        blocks.append([style.paint("bold", "Not known:"), *told, f"  {REFRESH}"])
+        doubts = [f"  {_told(one)}" for one in found.doubts]
+        blocks.append([style.paint("bold", "Not known:"), *doubts, f"  {REFRESH}"])
     if not found.declared:
         blocks.append([f"To judge your machines, declare them: {DECLARE}"])
     if not found.asked_for:
@@ -92,14 +94,16 @@ def _groups(found: Upgrade, style: Style) -> list[str]:
 
 
 def _group(one: Folded, found: Upgrade, style: Style) -> list[str]:
-    standing, reach, today = one.row.standing, one.row.reach, one.row.today
+    standing, reach = one.row.standing, one.row.reach
     python = f", Python {' '.join(one.pythons)}" if one.pythons else ""
     head = f"  {clean(one.group)} ({clean(', '.join(one.gpus))}{python})"
     lines = [f"{head}: {style.paint(_STATUS[standing.status], standing_text(standing))}"]
     if standing.build is not None:
         lines += [f"    {clean(one.text)} [{one.evidence}]" for one in standing.reasons]
-    if today is not None:
-        lines.append(f"    today: {today.title} [{today.evidence}]")
+    if index_text(one.row):
+        lines.append(f"    {clean(index_text(one.row))}")
+    if one.today:
+        lines.append(f"    today: {clean(', '.join(one.today))}")
     # What stands in the way is told below, under what breaks.
     if reach is not None and reach.following is not None:
         lines.append(f"    {reach_text(reach)}")
@@ -120,12 +124,15 @@ def _break(one: Break, style: Style) -> list[str]:
     return lines
 
 
-def _unit(unit: Unit, found: Upgrade, style: Style) -> list[str]:
+def _unit(unit: Unit, found: Upgrade, style: Style, told: set[Move]) -> list[str]:
     if not unit.plans or not (unit.moves or unit.advice or changes(found)):
         return []
     name = f" ({clean(unit.name)})" if unit.name else ""
     lines: list[str] = []
     for move in unit.moves:
+        if move in told:  # of another cell of a matrix, which the same line serves
+            continue
+        told.add(move)
         before = clean(move.before) or "any"
         lines.append(
             f"  {clean(move.path)}:{move.line}: {move.package} {before} "

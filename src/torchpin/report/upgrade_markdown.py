@@ -7,7 +7,7 @@ from torchpin.report.lines import requirement_lines
 from torchpin.report.markdown import LIMIT
 from torchpin.report.markdown import _text as shown
 from torchpin.report.style import PLAIN, redact
-from torchpin.report.upgrade_model import Break, Diff, Unit, Upgrade
+from torchpin.report.upgrade_model import Break, Diff, Move, Unit, Upgrade
 from torchpin.report.upgrade_words import (
     DECLARE,
     REFRESH,
@@ -15,6 +15,7 @@ from torchpin.report.upgrade_words import (
     evidence_of,
     fleet_text,
     folded,
+    index_text,
     place,
     standing_text,
     target_names,
@@ -40,8 +41,9 @@ def render(found: Upgrade) -> str:
         for one in found.breaks:
             lines += _break(one)
         lines.append("")
+    told: set[Move] = set()
     for unit in found.units:
-        lines += _unit(unit, found)
+        lines += _unit(unit, found, told)
     for each in found.diffs:
         lines += _diff(each)
     if found.doubts:
@@ -83,7 +85,7 @@ def _group(one: Folded) -> str:
         one.group,
         ", ".join(one.gpus),
         ", ".join(one.pythons),
-        standing_text(one.row.standing),
+        "; ".join(filter(None, (standing_text(one.row.standing), index_text(one.row)))),
         last,
         why,
     )
@@ -104,13 +106,18 @@ def _break(one: Break) -> list[str]:
     return lines
 
 
-def _unit(unit: Unit, found: Upgrade) -> list[str]:
-    if not unit.plans or not (unit.moves or unit.advice):
+def _unit(unit: Unit, found: Upgrade, told: set[Move]) -> list[str]:
+    moves = [move for move in unit.moves if move not in told]  # cells of a matrix share lines
+    told.update(moves)
+    if not unit.plans or not (moves or unit.advice):
         return []
     lines = [f"**{shown(unit.path)}**", ""]
-    for move in unit.moves:
+    for move in moves:
+        where = f"line {move.line}"
+        if move.path != unit.path:
+            where = f"{shown(move.path)}, {where}"
         lines.append(
-            f"- line {move.line}: {shown(move.package)} {shown(move.before or 'any')} → "
+            f"- {where}: {shown(move.package)} {shown(move.before or 'any')} → "
             f"{shown(' or '.join(move.after))}"
         )
     if unit.advice:

@@ -83,8 +83,13 @@ class Row(NamedTuple):
 
     standing: Standing
     today: Build | None
+    """The build that the first of its files gives."""
     reach: Reach | None
     """None where nothing of the hardware is declared."""
+    others: tuple[Build, ...] = ()
+    """What else its files give today."""
+    open_index: str | None = None
+    """The channel that its files name, if it is not known whether that holds the release."""
 
 
 class Upgrade(NamedTuple):

@@ -25,29 +25,71 @@ DECLARE = "write torchpin.toml (`torchpin init`), or use --gpu, --driver and --p
 
 
 class Folded(NamedTuple):
-    """Targets of one group of which the same is to be said."""
+    """Targets of which the same is to be said."""
 
     group: str
+    """The names of the groups."""
     gpus: tuple[str, ...]
     pythons: tuple[str, ...]
     row: Row
     """The first of them."""
+    today: tuple[str, ...]
+    """What they have today, with the Pythons where not all have it."""
 
 
 def folded(rows: Iterable[Row]) -> tuple[Folded, ...]:
-    """Return rows with the Pythons of a group together, where nothing else differs."""
-    found: dict[object, list[Row]] = {}
+    """Return rows with what is the same told once: the Pythons of a group together, then groups.
+
+    The machines of CI files often have one name and differ in what they install today.
+    """
+    groups: dict[object, list[Row]] = {}
     for row in rows:
-        standing, reach = row.standing, row.reach
-        key = (standing.target.group, standing[1:], row.today, reach[1:] if reach else None)
-        found.setdefault(key, []).append(row)
-    out = []
-    for some in found.values():
+        group = row.standing.target.group
+        groups.setdefault((group.name, group.gpus, _said(row)), []).append(row)
+    joined: dict[object, list[Folded]] = {}
+    for some in groups.values():
         group = some[0].standing.target.group
         gpus = tuple(dict.fromkeys(gpu.name for gpu in group.gpus)) or ("CPU",)
-        pythons = [row.standing.target.python for row in some]
-        told = tuple(str(one) for one in pythons if one is not None)
-        out.append(Folded(group.name, gpus, told, some[0]))
+        pythons = _pythons(some)
+        one = Folded(group.name, gpus, pythons, some[0], _today(some, pythons))
+        joined.setdefault((gpus, pythons, one.today, _said(one.row)), []).append(one)
+    return tuple(
+        same[0]._replace(group=", ".join(dict.fromkeys(one.group for one in same)))
+        for same in joined.values()
+    )
+
+
+def _said(row: Row) -> tuple[object, ...]:
+    """Return what reports say of a row, but for what it has today."""
+    reach = row.reach
+    why = reach.blocked if reach is not None else None
+    ends = tuple((one.text, one.evidence) for one in (*row.standing.reasons, why) if one)
+    far = (reach_text(reach), reach.following) if reach is not None else None
+    return standing_text(row.standing), ends, far, row.open_index
+
+
+def index_text(row: Row) -> str:
+    """Return that it is not known whether the index of the files has the release, if so."""
+    if row.open_index is None or row.standing.build is None:
+        return ""
+    return f"from {row.open_index}, the index of its files: not known"
+
+
+def _pythons(rows: Iterable[Row]) -> tuple[str, ...]:
+    pythons = {row.standing.target.python for row in rows}
+    return tuple(str(one) for one in sorted(one for one in pythons if one is not None))
+
+
+def _today(rows: Iterable[Row], pythons: tuple[str, ...]) -> tuple[str, ...]:
+    having: dict[Build, list[Row]] = {}
+    for row in rows:
+        for build in (*filter(None, (row.today,)), *row.others):
+            having.setdefault(build, []).append(row)
+    out = []
+    for build, some in having.items():
+        own = _pythons(some)
+        where = f" (Python {' '.join(own)})" if own != pythons else ""
+        out.append(f"{build.title} [{build.evidence}]{where}")
     return tuple(out)
 
 
@@ -60,7 +102,7 @@ def verdict(found: Upgrade) -> str:
     """Return the verdict in a few words."""
     number = changes(found)
     after = f"safe after {plural(number, 'change')}" if number else "safe now"
-    moves = sum(len(unit.moves) for unit in found.units)
+    moves = len({move for unit in found.units for move in unit.moves})
     if not number and moves:
         after += f" ({plural(moves, 'pin')} {'moves' if moves == 1 else 'move'})"
     if found.limited:
@@ -97,9 +139,10 @@ def _doubtful(found: Upgrade, after: str, told: Collection[Target]) -> list[str]
     """Say it of the targets that are not told of yet."""
     every = [row.standing.target for row in found.rows]
     left = [row.standing for row in found.rows if row.standing.target not in told]
+    files_open = [row.standing for row in found.rows if row.open_index is not None]
     unknown = [one for one in left if not one.proved]
     nothing = [one.target for one in unknown if any(r.status == "fails" for r in one.reasons)]
-    rest = [one.target for one in left if one.proved]
+    rest = [one.target for one in left if one.proved and one not in files_open]
     open_ = [one.target for one in unknown if one.target not in nothing]
     words = []
     if nothing:

@@ -47,11 +47,17 @@ def horizon(target: Target, catalog: Catalog, space: Space | None = None) -> Hor
 
 
 def best_build(
-    space: Space, version: str, number: int, level: Callable[[Build, int], int] | None = None
+    space: Space,
+    version: str,
+    number: int,
+    level: Callable[[Build, int], int] | None = None,
+    *,
+    asked: str | None = None,
 ) -> Build | None:
     """Return the build of a torch version to take on a target (by number); None: none runs.
 
-    ``level`` tells how well a build runs; default: that of the space, which wants proof.
+    ``level`` tells how well a build runs; default: that of the space, which wants proof. Of
+    builds that run equally well that of the channel ``asked`` comes first.
     """
     target = space.targets[number]
     level = level or space.level
@@ -61,6 +67,7 @@ def best_build(
     good = [
         (
             found,
+            key != asked,
             key_cost(
                 key,
                 build.channel,
@@ -74,7 +81,7 @@ def best_build(
         for build in builds
         if (found := level(build, number)) <= AT_MOST_PARTLY
     ]
-    return min(good, key=lambda one: one[:2])[2] if good else None
+    return min(good, key=lambda one: one[:3])[3] if good else None
 
 
 def block(space: Space, version: str, number: int, key: str | None = None) -> Reason | None:

@@ -17,7 +17,7 @@ from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 from torchpin.resolve.horizon import best_build, open_channels
 from torchpin.resolve.policy import channel_parts
-from torchpin.resolve.space import LEVELS, Space
+from torchpin.resolve.space import LEVELS, PYPI, Space
 
 if TYPE_CHECKING:
     from torchpin.catalog.store import Catalog
@@ -109,10 +109,13 @@ def goal_of(asked: str, catalog: Catalog) -> Goal | None:
     return Goal(asked, match[1], False)
 
 
-def standing(space: Space, version: str, target: Target) -> Standing:
-    """Return what a release is on a target: its best build, or what stands in the way."""
+def standing(space: Space, version: str, target: Target, asked: str | None = None) -> Standing:
+    """Return what a release is on a target: its best build, or what stands in the way.
+
+    ``asked`` is the channel that the target's files name: of equals its build is told of.
+    """
     number = space.intern(target)
-    build = best_build(space, version, number)
+    build = best_build(space, version, number, asked=asked)
     if build is not None:
         status = _WORDS[space.level(build, number)]
         told = tuple(
@@ -134,20 +137,37 @@ def standing(space: Space, version: str, target: Target) -> Standing:
             proved.append(found)
         else:
             doubts += [r for r in reasons if r.status in (UNKNOWN, FAILS)]
-    thought = best_build(space, version, number, lambda b, n: LEVELS[space.verdict(b, n).status])
+    level = lambda build, at: LEVELS[space.verdict(build, at).status]  # noqa: E731
+    thought = best_build(space, version, number, level, asked=asked)
     if thought is not None:
         verdict = space.verdict(thought, number)
         told = tuple(r for r in verdict.reasons if r.status in (PARTLY, RUNS_VIA_PTX))
         return Standing(target, verdict.status, thought, (*told, _kernels_unread(thought)))
     if len(proved) < len(builds):
         return Standing(target, UNKNOWN, None, tuple(dict.fromkeys(doubts)))
-    found = obstacles(proved)
+    found = obstacles(_of_channel(space, version, target, asked) or proved)
     other_python = any(kind_of(reason) == "python" for reason in found)
     maybe = _maybe_elsewhere(space, version, target, announced_only=other_python)
     if not maybe:
         return Standing(target, FAILS, None, found)
     told = tuple(reason for reason in found if reason.question not in OTHER_KIND)
     return Standing(target, UNKNOWN, None, (_whether(space, version, target, maybe), *told), maybe)
+
+
+def _of_channel(
+    space: Space, version: str, target: Target, channel: str | None
+) -> list[tuple[Reason, ...]]:
+    """Return what is proved to stand in the way of the builds of a channel, announced ones too;
+    nothing if they are for other hardware."""
+    found: list[tuple[Reason, ...]] = []
+    platform = target.group.platform
+    for build in space.catalog.find("torch", version=version, channel=channel, platform=platform):
+        if channel is None or build.home == PYPI or not space.usable(build):
+            continue
+        reasons = space.judge(if_there(build), target).reasons
+        found.append(tuple(r for r in reasons if r.status == FAILS and r.evidence in PROOF))
+    other = any(not some or any(r.question in OTHER_KIND for r in some) for some in found)
+    return [] if other else found
 
 
 def _kernels_unread(build: Build) -> Reason:
@@ -236,25 +256,30 @@ def kind_of(reason: Reason) -> str:
     return KINDS.get(reason.question, "gpu")
 
 
-def reach(space: Space, target: Target) -> Reach:
-    """Return the last release that runs on a target, and why the next one does not."""
+def reach(space: Space, target: Target, asked: str | None = None) -> Reach:
+    """Return the last release that runs on a target, and why the next one does not.
+
+    ``asked``: as for ``standing``.
+    """
     number = space.intern(target)
     versions = space.versions("torch")
     following: str | None = None
     for version in versions:
-        build = best_build(space, version, number)
+        build = best_build(space, version, number, asked=asked)
         if build is not None:
-            return Reach(target, build, following, _obstacle(space, following, target))
+            return Reach(target, build, following, _obstacle(space, following, target, asked))
         following = version
     newest = versions[0] if versions else None
-    return Reach(target, None, newest, _obstacle(space, newest, target))
+    return Reach(target, None, newest, _obstacle(space, newest, target, asked))
 
 
-def _obstacle(space: Space, version: str | None, target: Target) -> Reason | None:
+def _obstacle(
+    space: Space, version: str | None, target: Target, asked: str | None
+) -> Reason | None:
     """Return the first thing that is proved to stand in the way of a release."""
     if version is None:
         return None
-    found = standing(space, version, target)
+    found = standing(space, version, target, asked)
     return found.reasons[0] if found.status == FAILS and found.reasons else None
 
 
