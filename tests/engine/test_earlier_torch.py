@@ -35,6 +35,13 @@ def test_other_cuda_in_a_later_command(
     (found,) = findings(tmp_path, capsys, {"Dockerfile": text})
     assert (found["code"], found["severity"], found["line"]) == (code, "error", 3)
     assert "torch 2.14.1+cu126" in found["message"]
+    assert found["fix"]["safety"] == "unsafe"  # another version
+    assert found["fix"]["message"] == "torchaudio==2.11.0+cu126 (index cu126)"
+    (tmp_path / "Dockerfile").write_text(text.replace(command, f"{command} numpy==$X"))
+    (found,) = findings(tmp_path, capsys, {})
+    assert found["fix"]["safety"] == "unsafe"  # a variable of another package is no matter
+    (tmp_path / "Dockerfile").write_text(text.replace(command, f"{command} torchcodec==$X"))
+    (found,) = findings(tmp_path, capsys, {})
     assert found["fix"]["safety"] == "display"
     assert "one command with torch, from the same index" in found["fix"]["message"]
 

@@ -38,6 +38,8 @@ PROJECT = frozenset(("TP405", "TP406", "TP408", "TP409", "TP411", "TP415", "TP50
 """Codes that the plan of a project mends, or its lock made anew."""
 TIDY = frozenset(("TP405", "TP406", "TP409", "TP411", "TP415", "TP416"))
 """Codes of a project that are mended without a plan, if that makes nothing worse."""
+BESIDE = frozenset(("TP301", "TP302", "TP306", "TP702"))
+"""Codes of what stands in a later command than the torch that it does not go with."""
 INDEX = frozenset(("TP401", "TP407"))
 """Codes that are mended by pinning what is meant and by making the index an additional one."""
 
@@ -107,7 +109,8 @@ class Maker:
             elif finding.code == "TP402" and self._codes(way) == {"TP402"}:
                 fix = link_page_fix(way, self.context) or self._planned(number, way)
             else:
-                fix = self._planned(number, way)
+                fix = self._beside(finding) if "torch" in way.before else None
+                fix = fix or self._planned(number, way)
                 if finding.package in FOLLOWERS and (fix is None or fix.edits):
                     # What mends the others leaves it as it is, where no version of it fits.
                     fix = companion_advice(way, self.context, self.policy, finding.package) or fix
@@ -140,7 +143,9 @@ class Maker:
         return tidy if tidy is not None and code in TIDY else planned
 
     def _written(self, finding: Finding) -> Fix | None:
-        """Return the edits that do what a rule advises (TP416), if the file allows them."""
+        """Return the edits that do what a rule advises, if the file allows them."""
+        if finding.code in BESIDE and finding.severity != INFO:
+            return self._beside(finding)
         if finding.code != "TP416" or finding.severity == INFO:
             return None
         from torchpin.rewrite.uv_references import OWN_SOURCE
@@ -149,6 +154,17 @@ class Maker:
             if way.install.root.kind == "pyproject":
                 fix = self._project(way, finding.code)
                 return fix if fix is not None and OWN_SOURCE in fix.message else None
+        return None
+
+    def _beside(self, finding: Finding) -> Fix | None:
+        """Return the edits that make a companion go with the torch of an earlier command, unless
+        that command is to be mended itself."""
+        from torchpin.rewrite.later import companion_fix, earlier_way
+
+        for _, way in self._telling(finding):
+            earlier = earlier_way(way, self.context) if not computed(way) else None
+            if earlier is not None and not self._codes(earlier):
+                return companion_fix(way, earlier, self.context)
         return None
 
     def _planned(self, number: int, way: Way) -> Fix | None:

@@ -195,7 +195,7 @@ def write_plan(
                     safety = UNSAFE  # the pin could be installed, and becomes another
                 if other is not None or changes_more(way, one):
                     safety = UNSAFE
-                return Fix(safety, text, one.edits)
+                return with_later(way, context, plan, Fix(safety, text, one.edits))
     except RefusedError as why:
         if of_pipenv(way):
             from torchpin.rewrite.pipfile_edit import pipfile_fix
@@ -212,6 +212,19 @@ def write_plan(
     if plan.unfit:
         reason = "; ".join(unfit_text(*one) for one in plan.unfit)
     return Fix(DISPLAY, f"{text}; not written: {reason}")
+
+
+def with_later(way: Way, context: Context, plan: Plan, fix: Fix) -> Fix:
+    """Return the fix of a command with the edits that the commands behind it need for its torch."""
+    if way.part is None:
+        return fix
+    from torchpin.rewrite.later import follow
+
+    found = follow(way, context, plan, fix.edits)
+    text = "".join(f"; {one} too" for one in found.more)
+    text += "".join(f"; then mind {one}" for one in found.left)
+    safety = UNSAFE if found.left else fix.safety
+    return fix._replace(safety=safety, message=f"{fix.message}{text}", edits=found.edits)
 
 
 def of_pipenv(way: Way) -> bool:
