@@ -139,7 +139,7 @@ def uv_binary() -> str | None:
 
 def home_of(url: str) -> str:
     """Return ``pypi`` or the channel of a URL of the stub (file, page or index)."""
-    found = re.search(r"/whl/([^/#]+)", url)
+    found = re.search(r"/whl/([^/#?]+)", url)
     return found[1] if found else PYPI
 
 
@@ -271,6 +271,7 @@ def names_default_index(root: Path, seen: frozenset[Path] = frozenset()) -> bool
     The stub stands for PyPI as uv's default index. Given to uv from outside it would win over an
     ``--index-url`` of the file, as PyPI, built into uv, does not; so then it is not given.
     """
+    root = root.resolve()
     if root in seen or not root.is_file():
         return False
     text = root.read_text("utf-8", errors="replace")
@@ -290,7 +291,7 @@ def parse_compiled(text: str) -> dict[str, Picked]:
             packages[name] = Picked(found[2], PYPI)
         elif found := re.match(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])? @ (\S+)", line):
             name = canonicalize_name(found[1])
-            filename = found[2].split("#")[0].rsplit("/", 1)[1].replace("%2B", "+")
+            filename = re.split(r"[#?]", found[2])[0].rsplit("/", 1)[1].replace("%2B", "+")
             packages[name] = Picked(str(parse_wheel_filename(filename)[1]), home_of(found[2]))
         elif found := re.match(r"\s+# from (\S+)", line):
             packages[name] = packages[name]._replace(home=home_of(found[1]))

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from tests.clients.generate import Case, case_of
+from tests.clients.generate_odd import odd_case_of
 from tests.clients.oracle import (
     Answer,
     Compared,
@@ -41,6 +42,8 @@ SAMPLE = {"uv": 150, "pip": 50}
 """Generated cases of an ordinary run."""
 FULL = {"uv": 1200, "pip": 400}
 """Generated cases where the oracle alone is asked for (``-m oracle``)."""
+ODD = {"sample": {"uv": 60, "pip": 30}, "full": {"uv": 1200, "pip": 500}}
+"""Generated cases that are odd."""
 OLD_PIP = "23.2.1"
 """An older pip with the same rules; it is fetched as the tools of the tests are."""
 OLD = {"sample": 15, "full": 100}
@@ -106,6 +109,25 @@ def test_select_follows_the_client(
     assert not wrong, report(wrong, oracle, lambda c: c.by_stub)
     assert len(unknown) < 0.08 * len(found)
     assert picked > 0.25 * len(found)
+
+
+@pytest.mark.parametrize("client", ["uv", "pip"])
+def test_select_follows_the_client_on_odd_files(
+    oracle: Oracle, request: pytest.FixtureRequest, client: str
+) -> None:
+    """Other spellings of addresses, options, specifiers and markers, files included twice."""
+    config = request.config
+    alone = config.getoption("markexpr") == "oracle"
+    count = ODD["full" if alone else "sample"][client]
+    asked: int = config.getoption("--oracle-cases")
+    count = (asked if client == "uv" else (asked + 1) // 2) or count
+    seed = seed_of(request, SEED)
+    found = [oracle.compare(odd_case_of(seed, n, client)[0]) for n in range(count)]
+    unknown = [c for c in found if isinstance(c.by_stub, str) and c.by_stub.startswith("unknown")]
+    print(f"\n{client}: {count} odd cases of --oracle-seed {seed}, {len(unknown)} not predicted")
+    wrong = [c for c in found if c not in unknown and not agree(c.by_stub, c.said)]
+    assert not wrong, report(wrong, oracle, lambda c: c.by_stub)
+    assert len(unknown) < 0.3 * count
 
 
 @pytest.mark.parametrize("client", ["uv", "pip"])

@@ -81,7 +81,10 @@ def gather(install: Install, target: Target, facts: Facts) -> dict[str, Ask]:
     for placed in install.constraints:
         limits.setdefault(name_of(placed), []).append(placed)
     return {
-        name: bounded(combine(name, placed, tuple(limits.get(name, ())), target), install)
+        name: bounded(
+            combine(name, placed, tuple(limits.get(name, ())), target, uv=install.client == "uv"),
+            install,
+        )
         for name, placed in wanted.items()
     }
 
@@ -97,7 +100,21 @@ def bounded(ask: Ask, install: Install) -> Ask:
 def implied(name: str, by: str, install: Install, target: Target) -> Ask:
     """Return the ask for a package that nothing declares and ``by`` needs."""
     limits = tuple(placed for placed in install.constraints if name_of(placed) == name)
-    return bounded(combine(name, [], limits, target, implied_by=by), install)
+    uv = install.client == "uv"
+    return bounded(combine(name, [], limits, target, implied_by=by, uv=uv), install)
+
+
+def _parsed(text: str, uv: bool) -> SpecifierSet:
+    """Return a specifier as the client reads it; raises ``InvalidSpecifier``."""
+    parsed = SpecifierSet(text)
+    if not uv or "===" not in text:
+        return parsed
+    from torchpin.select.uv_reading import exact_text
+
+    parts = [
+        f"==={exact_text(one.version)}" if one.operator == "===" else str(one) for one in parsed
+    ]
+    return SpecifierSet(",".join(parts))
 
 
 def combine(
@@ -107,8 +124,12 @@ def combine(
     target: Target,
     *,
     implied_by: str | None = None,
+    uv: bool = False,
 ) -> Ask:
-    """Return the declarations and constraints of one package that hold on ``target`` as one."""
+    """Return the declarations and constraints of one package that hold on ``target`` as one.
+
+    ``uv``: as uv reads markers and ``===``.
+    """
     texts: list[str] = []
     urls: list[str] = []
     hashes: set[str] = set()
@@ -118,6 +139,10 @@ def combine(
     for one, constraint in [(p, False) for p in placed] + [(p, True) for p in limits]:
         declaration = one.declaration
         holds = marker_holds(declaration.marker, target)
+        if uv and declaration.marker is not None:
+            from torchpin.select.uv_reading import marker_is_unclear
+
+            holds = None if marker_is_unclear(declaration.marker) else holds
         if holds is False:
             continue
         if holds is None and not unclear:
@@ -132,7 +157,7 @@ def combine(
                 urls.append(declaration.url)
             continue
         try:
-            specifier &= SpecifierSet(declaration.specifier)
+            specifier &= _parsed(declaration.specifier, uv)
         except InvalidSpecifier:
             invalid = invalid or f"{name}{declaration.specifier}"
             continue
@@ -141,7 +166,7 @@ def combine(
             unclear = unclear or f"the line that asks for {name} cannot be read"
         if declaration.specifier and declaration.specifier not in texts:
             texts.append(declaration.specifier)
-        if not constraint:
+        if not constraint or not uv:
             hashes |= {h.digest.lower() for h in declaration.hashes if h.algorithm == "sha256"}
     if len(urls) > 1:
         unclear = unclear or f"{name} has two different URLs"

@@ -235,6 +235,8 @@ def index_kind(
         return UNKNOWN
     if scheme not in ("http", "https", "file"):
         return UNKNOWN
+    if "//" in path or "%2f" in path.lower():
+        return UNKNOWN  # another address for every server that takes paths as they are
     segments = [segment for segment in unescape(path).split("/") if segment]
     bare_host = host.partition(":")[0] if "[" not in host else host
     if any(bare_host == other or bare_host.endswith("." + other) for other in _OTHER_PROJECTS):

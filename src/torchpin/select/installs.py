@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from torchpin.documents.base import Declaration, Document, Include, IndexLine, OptionText
 from torchpin.errors import TorchpinError
-from torchpin.patterns import regex
+from torchpin.select.asks import name_of
 from torchpin.select.channels import index_kind, redact
 from torchpin.select.model import Install, Placed, PlacedIndex, Unread
 
@@ -27,24 +27,6 @@ DEEPEST = 100
 MOST = 2000
 """Includes that are followed in one install: files that each include the next twice have no end."""
 
-_UV_OPTIONS = frozenset(("--hash",))
-_UV_GLOBAL = frozenset(
-    (
-        "--no-binary",
-        "--only-binary",
-        "--pre",
-        "--prefer-binary",
-        "--require-hashes",
-        "--trusted-host",
-        "--use-feature",
-    )
-)
-"""Global options that uv 0.13 reads or ignores; it stops at every other one (measured)."""
-_UV_SPELLINGS = regex(
-    r"(?:--(?:requirement|constraint|index-url|extra-index-url|find-links|no-index)|-[rcif])"
-    r"(?=[\s=]|\Z)"
-)
-"""How uv spells the options that it shares with pip: no abbreviations, no value stuck to ``-r``."""
 _INDEX_OPTIONS = {
     "-i": "--index-url",
     "--pypi-url": "--index-url",
@@ -121,7 +103,11 @@ class _Walk:
         if all(document is not known for known in self.documents):
             self.documents.append(document)
             if self.client == "uv" and document.kind != "part":
-                self._uv_problems(document)
+                from torchpin.select.uv_reading import problems_of, unclear_places
+
+                self.problems += [(document, *one) for one in problems_of(document)]
+                for because, at in unclear_places(document):
+                    self.unread.append(Unread(document, because, at, False))
         if command:
             self._options(document)
             self._settings()
@@ -142,15 +128,33 @@ class _Walk:
                     self.pre = True
             elif self.client == "pip":
                 self._pip_line(document, what)
-            elif not constraint:
-                self._uv_line(document, what)
+            else:
+                self._uv_line(document, what, constraint)
 
     def _declare(self, document: Document, declaration: Declaration, constraint: bool) -> None:
         key = (document.path, declaration.span.start, constraint)
         if key not in self._seen:
             self._seen.add(key)
             placed = Placed(document, declaration)
+            refused = self._no_limit(placed) if constraint else ""
+            if refused:
+                self.problems.append((document, refused, declaration.span.start))
             (self.constraints if constraint else self.requirements).append(placed)
+
+    def _no_limit(self, placed: Placed) -> str:
+        """Return why the client refuses a line in a constraints file."""
+        declaration = placed.declaration
+        if self.client == "uv":
+            url = declaration.url_span
+            unnamed = url is not None and url.start == declaration.span.start
+            return "uv takes no constraint without a name" if unnamed else ""
+        if not declaration.valid:
+            return ""
+        if not name_of(placed):
+            return "pip takes no constraint without a name"
+        if declaration.editable:
+            return "pip takes no editable constraint"
+        return "pip takes no constraint with an extra" if declaration.extras else ""
 
     def _include(
         self, document: Document, include: Include, constraint: bool, stack: tuple[str, ...]
@@ -158,6 +162,10 @@ class _Walk:
         # pip reads `-r` inside a constraints file as requirements; uv keeps them constraints.
         inner = include.constraint or (constraint and self.client == "uv")
         at = include.span.start
+        if self.client == "uv":
+            from torchpin.select.uv_reading import value_of
+
+            include = include._replace(path=value_of(document, at, include.path))
         if "://" in include.path:
             because = f"{redact(include.path)} is a URL and not read: name a local copy of it"
             self.unread.append(Unread(document, because, at, inner))
@@ -273,27 +281,43 @@ class _Walk:
         self.links += links[:1]
         self.discarded += links[1:]
 
-    def _uv_line(self, document: Document, lines: tuple[IndexLine, ...]) -> None:
-        """Read one physical line as uv does: the first option with a value takes all of it."""
-        ordered = sorted(lines, key=lambda line: line.span)
+    def _uv_line(self, document: Document, lines: tuple[IndexLine, ...], constraint: bool) -> None:
+        """Read one physical line as uv does: the first option with a value takes all of it.
+
+        Lines of a constraints file do not count, but two default indexes are an error there too.
+        """
+        from torchpin.select.uv_reading import joined, rest_of_line, value_of
+
+        begin = lines[0].line_span.start
+        ordered = sorted(
+            (line for line in document.indexes if line.line_span.start == begin),
+            key=lambda line: line.span,
+        )
         valued = [line for line in ordered if line.option != "--no-index"]
         if len(valued) < len(ordered) and (not valued or ordered[0].option == "--no-index"):
-            self.no_index = True
+            self.no_index = self.no_index or not constraint
             ordered = valued
-        if not ordered:
+        if not ordered or (constraint and ordered[0].option != "--index-url"):
             return
         line = ordered[0]
-        index = self.placed(document, line, line.option, line.url)
-        if len(ordered) > 1:
+        url = value_of(document, line.span.start, line.url)
+        index = self.placed(document, line, line.option, url)
+        if joined(document, line):
+            because = "uv does not join the lines of an index as pip does"
+            self.unread.append(Unread(document, because, line.span.start, False))
+            return
+        rest = rest_of_line(document, line.url_span.end)
+        if rest:
             message = f"uv takes the rest of the line for a part of the URL of {line.option}"
             if line.option == "--find-links":
                 self.problems.append((document, message, line.span.start))
                 return
             # The URL with the rest of the line in it leads nowhere; uv goes on without it.
             self.discarded += [self.placed(document, x, x.option, x.url) for x in ordered]
-            if line.option == "--index-url":
-                self.broken.append((document, message, line.span.start))
-            return
+            if line.option == "--extra-index-url":
+                return
+            self.broken += [] if constraint else [(document, message, line.span.start)]
+            index = index._replace(url=f"{url} {rest}")
         if line.option == "--find-links":
             self.links.append(index)
         elif line.option == "--extra-index-url":
@@ -302,38 +326,6 @@ class _Walk:
             self.default = index
         else:
             self._two_defaults(document, self.default, index, line.span.start)
-
-    def _uv_problems(self, document: Document) -> None:
-        """Record what pip accepts and uv refuses."""
-        if document.encoding.lower() not in ("utf-8", "ascii", "utf-16", "utf-16-le", "utf-16-be"):
-            self.problems.append((document, f"uv reads UTF-8 only, not {document.encoding}", 0))
-        for declaration in document.declarations:
-            for option in declaration.options:
-                if option.name not in _UV_OPTIONS:
-                    message = f"uv refuses {option.name} behind a requirement"
-                    self.problems.append((document, message, option.span.start))
-            if declaration.from_variable and declaration.url is None:
-                message = "uv expands variables in URLs only"
-                self.problems.append((document, message, declaration.span.start))
-        includes = document.includes
-        for include in includes:
-            begin = document.text.rfind("\n", 0, include.span.start) + 1
-            others = [line.span for line in document.indexes if line.line_span.start == begin]
-            others += [
-                other.span for other in includes if begin <= other.span.start < include.order
-            ]
-            if others:
-                message = "uv takes the rest of the line for a part of the path"
-                self.problems.append((document, message, include.span.start))
-        spans = [include.span for include in includes]
-        for span in spans + [line.span for line in document.indexes]:
-            if _UV_SPELLINGS.match(document.text, span.start) is None:
-                word = document.text[span.start : span.end].split()[0]
-                self.problems.append((document, f"uv cannot read {redact(word)}", span.start))
-        for option in document.options:
-            if option.name not in _UV_GLOBAL:
-                message = f"uv refuses {option.name} in a requirements file"
-                self.problems.append((document, message, option.span.start))
 
     def indexes(self) -> tuple[PlacedIndex, ...]:
         """Return the effective indexes in the order of the client."""

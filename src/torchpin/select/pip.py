@@ -29,6 +29,12 @@ def once(indexes: Iterable[PlacedIndex]) -> list[PlacedIndex]:
     return list(found.values())
 
 
+def _is_open(url: str) -> bool:
+    """Return whether an address ends in a query or fragment: the name of the package, which pip
+    puts behind it, becomes a part of that, and the answer is a page without wheels."""
+    return "?" in url or "#" in url
+
+
 def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
     """Return the one pool that pip makes of all effective indexes."""
     candidates: list[Candidate] = []
@@ -40,7 +46,7 @@ def pool_of(ask: Ask, install: Install, facts: Facts) -> Pool:
     mains = [index for index in install.indexes if index.option != "--find-links"]
     for rank, index in enumerate((*once(links), *once(mains))):
         offered = offer(index, ask, facts)
-        if not offered.reachable:
+        if not offered.reachable or (index.option != "--find-links" and _is_open(index.url)):
             continue
         candidates += candidates_of(offered, index, rank, facts)
         nightly = nightly or offered.nightly

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchpin.catalog.model import Build
 from torchpin.evidence import PUBLISHED
 from torchpin.fleet.model import Target
+from torchpin.patterns import regex
 from torchpin.select import pip, uv
 from torchpin.select.asks import Ask, gather, implied, name_of, watched
 from torchpin.select.channels import index_kind
@@ -35,6 +36,7 @@ from torchpin.select.wheels import wheel_name
 _REQUIRES_PYTHON = (
     "https://packaging.python.org/en/latest/specifications/core-metadata/#requires-python"
 )
+_DIGEST = regex(r"#(?:.*&)?sha256=([0-9a-fA-F]+)")
 _TRITON = ("triton", "pytorch-triton")
 """Packages that torch pins in its own METADATA."""
 
@@ -315,6 +317,8 @@ def _from_url(ask: Ask, url: str, target: Target, facts: Facts) -> _Options:
     if not ask.specifier.contains(version_of(builds[0].full_version), prereleases=True):
         text = f"the wheel of the URL is {builds[0].full_version}, which {ask.text} excludes"
         return _Options(miss=Miss("version", text, PUBLISHED, "PEP 427: the wheel's file name"))
+    if _other_digest(url, builds[0], facts):
+        return _Options(unclear="the hash in its URL is none that is known of the wheel")
     build = builds[0]._replace(pythons=wheel.pythons, pythons_inferred=())
     fits = fitting(
         [
@@ -333,6 +337,18 @@ def _from_url(ask: Ask, url: str, target: Target, facts: Facts) -> _Options:
         text = f"the wheel of the URL is for {', '.join(wheel.pythons)}, not for {target.text}"
         return _Options(miss=Miss("python", text, PUBLISHED, "PEP 427: the wheel's file name"))
     return _Options(fits, note="the URL names it")
+
+
+def _other_digest(url: str, build: Build, facts: Facts) -> bool:
+    """Return whether a URL names a digest, and the wheel is known to have another one."""
+    given = _DIGEST.search(url)
+    if given is None:
+        return False
+    known = {
+        digest.lower()
+        for _, digest in facts.hashes(build.package, build.full_version, build.platform)
+    }
+    return bool(known) and given[1].lower() not in known
 
 
 # -- the answer
