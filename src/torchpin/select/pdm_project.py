@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from torchpin.documents.project import ProjectIndex
@@ -26,7 +26,7 @@ from torchpin.select.facts import Facts
 from torchpin.select.joint import Accepts, Choice
 from torchpin.select.lock_walk import pdm_excludes
 from torchpin.select.model import Install, Miss, Placed, SelectedSet
-from torchpin.select.pdm_search import choose
+from torchpin.select.pdm_search import Led, choose, narrowness
 from torchpin.select.pools import Candidate, Pool
 from torchpin.select.whole_lock import Solved, WholeLock, evaluate, named
 
@@ -81,7 +81,7 @@ class _PdmLock(WholeLock):
         markers: dict[str, tuple[str | None, ...]] = {}
         for name, placed in self.wanted.items():
             asks[name] = self.overridden(name, self.asked(name, placed))
-            first = min(placed, key=_narrow)
+            first = min(placed, key=lambda one: narrowness(one.declaration.specifier))
             markers[name] = (first.declaration.marker,)
         lists: dict[str, list[Candidate]] = {}
         pools: dict[str, Pool] = {}
@@ -121,8 +121,34 @@ class _PdmLock(WholeLock):
         if unclear or misses:
             return Solved(asks, lists, pools, Choice({}, None), misses, self._spread(unclear))
         apart = "torch" in self.excludes
-        choice = choose(lists, asks, self._accepts(), roots, apart)
+        led = self._led(asks, lists, pools, markers)
+        if "torch" not in lists and (found := next(filter(None, led.by.values()), None)):
+            lists["torch"] = list(found)
+        choice = choose(lists, asks, self._accepts(), roots, apart, led)
         return Solved(asks, lists, pools, choice, misses, unclear)
+
+    def _led(
+        self,
+        asks: dict[str, Ask],
+        lists: dict[str, list[Candidate]],
+        pools: dict[str, Pool],
+        markers: dict[str, tuple[str | None, ...]],
+    ) -> Led:
+        """Return the versions of torch that count where a companion's requirement leads: those for
+        all Pythons of the marker under which the project asks for the companion."""
+        own = min(
+            (one.declaration.specifier for one in self.wanted.get("torch", ())),
+            key=narrowness,
+            default="",
+        )
+        if "torch" not in pools or "torch" in self.overrides:
+            return Led(own, {})
+        by = {
+            name: self._in_order(self.admitted(asks["torch"], pools["torch"], markers[name]))
+            for name in lists
+            if name != "torch"
+        }
+        return Led(own, by)
 
     def _spread(self, unclear: dict[str, str]) -> dict[str, str]:
         """Return what is not known of the other packages where one is not."""
@@ -240,17 +266,6 @@ class _Overridden(Accepts):
     def __call__(self, companion: Candidate, torch: Candidate) -> bool:
         """Return True."""
         return True
-
-
-def _narrow(placed: Placed) -> tuple[bool, bool, int]:
-    """Return PDM's preference among declarations of a package: the narrowest leads."""
-    try:
-        parts = list(SpecifierSet(placed.declaration.specifier))
-    except InvalidSpecifier:
-        parts = []
-    pinned = len(parts) == 1 and parts[0].operator in ("==", "===") and "*" not in parts[0].version
-    early = any(one.prereleases for one in parts)
-    return (not pinned, not early, -len(parts))
 
 
 def _once(found: list[Candidate]) -> list[Candidate]:

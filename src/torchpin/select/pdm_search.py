@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from packaging.specifiers import SpecifierSet
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from torchpin.named import NamedTuple
 from torchpin.select.asks import Ask
 from torchpin.select.joint import Choice
 from torchpin.select.pools import Candidate
@@ -19,12 +20,34 @@ _ROUNDS = 5000
 _OFTEN = 5
 
 
+class Led(NamedTuple):
+    """What leads to which candidates of torch."""
+
+    own: str
+    """Specifier of the narrowest requirement of torch that the project has."""
+    by: Mapping[str, Sequence[Candidate]]
+    """Candidates by the companion whose requirement leads: for the Pythons of its marker."""
+
+
+def narrowness(text: str) -> tuple[bool, bool, int]:
+    """Return PDM's preference of a requirement: the lowest of a package leads, and its marker says
+    for which Pythons a version has to be (``requirement_preference``)."""
+    try:
+        parts = list(SpecifierSet(text))
+    except InvalidSpecifier:
+        parts = []
+    pinned = len(parts) == 1 and parts[0].operator in ("==", "===") and "*" not in parts[0].version
+    early = any(one.prereleases for one in parts)
+    return (not pinned, not early, -len(parts))
+
+
 def choose(
     lists: Mapping[str, Sequence[Candidate]],
     asks: Mapping[str, Ask],
     accepts: Callable[[Candidate, Candidate], bool],
     roots: frozenset[str],
     apart: bool,
+    led: Led | None = None,
 ) -> Choice:
     """Return the version of each package that PDM locks, or the conflict.
 
@@ -34,11 +57,12 @@ def choose(
         accepts: whether a companion admits a torch.
         roots: packages that the project itself asks for.
         apart: companions do not bring torch in (it is left out of the lock).
+        led: candidates of torch where a companion's requirement of it leads.
     """
     from resolvelib import BaseReporter, Resolver
     from resolvelib.resolvers import ResolutionError
 
-    provider: Any = _provider(lists, asks, accepts, roots, apart)
+    provider: Any = _provider(lists, asks, accepts, apart, led or Led("", {}))
     resolver: Any = Resolver(provider, BaseReporter())
     # A requirement is (package, companion that asks for torch); None: the project asks.
     try:
@@ -57,8 +81,8 @@ def _provider(
     lists: Mapping[str, Sequence[Candidate]],
     asks: Mapping[str, Ask],
     accepts: Callable[[Candidate, Candidate], bool],
-    roots: frozenset[str],
     apart: bool,
+    led: Led,
 ) -> Any:
     from resolvelib import AbstractProvider
 
@@ -124,9 +148,22 @@ def _provider(
             refused = {c.version for c in incompatibilities[identifier]}
             return [
                 c
-                for c in lists[identifier]
+                for c in self.offered(identifier, list(requirements[identifier]))
                 if c.version not in refused and all(accepts(asking, c) for asking in companions)
             ]
+
+        def offered(self, identifier: str, asking: list[Any]) -> Sequence[Candidate]:
+            """Return the candidates of the requirement that leads."""
+            if identifier != "torch" or not asking:
+                return lists[identifier]
+
+            def key(parent: Candidate | None) -> tuple[bool, bool, int]:
+                return narrowness(led.own if parent is None else parent.requires or "")
+
+            leader = min((parent for _, parent in asking), key=key)
+            if leader is None:
+                return lists[identifier]
+            return led.by.get(leader.build.package, lists[identifier])
 
         def is_satisfied_by(self, requirement: Any, candidate: Any) -> bool:
             return requirement[1] is None or accepts(requirement[1], candidate)
