@@ -49,8 +49,6 @@ class Runner:
                 self.run(step)
 
     def value(self, expression: str) -> str:
-        if expression == "github.action_path":
-            return str(ROOT)
         kind, name, *rest = expression.split(".")
         if kind == "inputs":
             return str(self.inputs[name])
@@ -84,6 +82,7 @@ class Runner:
                 **os.environ,
                 "RUNNER_TEMP": str(self.folder / "temp"),
                 "GITHUB_OUTPUT": str(output),
+                "GITHUB_ACTION_PATH": str(ROOT),
                 "REAL": sys.executable,
                 "LOG": str(self.folder / "temp" / "pip"),
                 **{name: self.filled(text) for name, text in step.get("env", {}).items()},
@@ -93,16 +92,9 @@ class Runner:
         self.said[step.get("id", step["name"])] = done.stdout + done.stderr
         self.code = done.returncode
         found: dict[str, str] = {}
-        lines = iter(output.read_text().splitlines())
-        for line in lines:
-            name, mark, value = line.partition("<<" if "<<" in line else "=")
-            if mark == "<<":
-                words = []
-                for inner in lines:
-                    if inner == value:
-                        break
-                    words.append(inner)
-                value = "\n".join(words)
+        for line in output.read_text().splitlines():
+            name, mark, value = line.partition("=")
+            assert mark and "<<" not in name, line
             found[name] = value
         self.outputs[step.get("id", step["name"])] = found
 
@@ -143,6 +135,17 @@ def test_inputs_are_words_and_no_commands(tmp_path: Path, name: str) -> None:
     assert ran.code == 1
     assert '"TP201"' in ran.said["check"]
     assert not (tmp_path / "owned").exists()
+
+
+def test_a_block_of_yaml_for_one_value_is_that_value(tmp_path: Path) -> None:
+    ends = "\nmore\nexit-code=0\n"
+    inputs = {"config": "torchpin.toml\n", "format": "concise\n", "sarif-file": f"x.sarif{ends}"}
+    ran = Runner(project(tmp_path), version=f"0.1.0{ends}", **inputs)
+    assert (ran.code, ran.outputs["check"]) == (1, {"exit-code": "1"})
+    assert "requirements.txt:1:1: error[TP201]" in ran.said["check"]
+    assert ran.outputs["sarif"] == {"sarif-file": "x.sarif"}
+    assert (tmp_path / "x.sarif").read_text().startswith("{")
+    assert (tmp_path / "temp" / "pip").read_text().splitlines()[-1] == "torchpin==0.1.0"
 
 
 def test_wrong_options_are_no_findings(tmp_path: Path) -> None:
