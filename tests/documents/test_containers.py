@@ -104,12 +104,27 @@ def test_copied_environment(copied: str, found: bool) -> None:
 
 @pytest.mark.parametrize(
     ("path", "found"),
-    [("/usr/local/lib/python3.11/site-packages", True), ("/usr/local", True), ("/wheels", False)],
+    [
+        ("/usr/local/lib/python3.11/site-packages", True),
+        ("/usr/local", True),
+        ("/root/.local", True),
+        ("/usr/share/doc", False),
+        ("/wheels", False),
+    ],
 )
 def test_copied_packages_of_the_system(path: str, found: bool) -> None:
     one, two = parts(
         "FROM python:3.11 AS build\nRUN pip install torch==2.9.1\n"
         f"FROM python:3.11\nCOPY --from=build {path} {path}\nRUN pip install torchaudio\n"
+    )
+    assert two.environment.startswith(f"{one.environment}/") is found
+
+
+@pytest.mark.parametrize(("folder", "found"), [("/install", True), ("/wheels", False)])
+def test_packages_of_a_prefix(folder: str, found: bool) -> None:
+    one, two = parts(
+        "FROM python:3.11 AS build\nRUN pip install --prefix=/install torch==2.9.1\n"
+        f"FROM python:3.11\nCOPY --from=build {folder} /usr/local\nRUN pip install torchaudio\n"
     )
     assert two.environment.startswith(f"{one.environment}/") is found
 
@@ -293,3 +308,18 @@ def test_what_a_file_was_read_with(tmp_path: Path) -> None:
     document = load(str(path), {})
     assert document.called == ((str(tmp_path / "Dockerfile"), data),)
     assert document.parts[0].document.called == document.called
+
+
+def test_an_argument_that_chooses_the_base_image() -> None:
+    text = "services: {a: {build: {dockerfile: '${DF:-x}.Dockerfile', args: {T: 2.8.0}}}}\n"
+    dockerfile = (
+        "ARG T=2.9.1\nFROM pytorch/pytorch:$T-cuda12.8-cudnn9-runtime\nRUN pip install timm\n"
+        "FROM python:3.11\nRUN pip install torch==2.9.1\n"
+    )
+    assert compose(text, x_Dockerfile=dockerfile).parts == ()  # the last stage takes another one
+    dockerfile = dockerfile.partition("FROM python")[0]
+    one, image = compose(text, x_Dockerfile=dockerfile).parts
+    for part in (one, image):
+        assert part.image is not None
+        assert part.image.reference == "pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime"
+        assert text[slice(*part.image.span)] == "2.8.0"

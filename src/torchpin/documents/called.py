@@ -136,7 +136,9 @@ def moved(part: Part, file: Document, call: Call, *, reached: bool = False) -> P
         name=f"{call.name}, {part.name} of {call.of}",
         span=call.span,
         options_at=None,
-        image=Image(part.image.reference, call.span) if part.image is not None else None,
+        image=Image(part.image.reference, places.get(part.image.span, call.span))
+        if part.image is not None
+        else None,
         runner=Image(part.runner.reference, call.span) if part.runner is not None else None,
         environment=f"{call.name}: {part.environment}",
         words=tuple(

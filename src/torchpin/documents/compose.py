@@ -36,8 +36,8 @@ def read_compose(path: str, data: bytes, read: Read | None = None) -> Document:
         read: gives the bytes of other files (Dockerfiles, ``.env``); None: there are none.
     """
     file = file_of(path, data, KIND)
-    builds = "build" in file.text and _BUILDS.search(file.text) is not None
-    if file.problems or not (builds or speaks(file.text) or "extends" in file.text):
+    builds = _BUILDS.search(file.text) is not None
+    if file.problems or not (builds or speaks(file.text)):
         return file
     found = scan_yaml(file.text)
     if found.problem is not None:

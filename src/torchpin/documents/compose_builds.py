@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from torchpin.documents.atoms import Source, Word, span_of
+from torchpin.documents.atoms import Source, Word, span_of, text_of
 from torchpin.documents.base import Document, Span
 from torchpin.documents.called import Call, Place, moved, outside
 from torchpin.documents.compose_services import Layer, Read, Service
@@ -18,7 +18,7 @@ from torchpin.documents.dockerfile import arguments
 from torchpin.documents.dockerfile import build as build_image
 from torchpin.documents.parts import Part, Reserved, file_of
 from torchpin.documents.scripts import INSTALLS
-from torchpin.documents.yaml_scripts import entry, text_in
+from torchpin.documents.yaml_scripts import entry
 from torchpin.documents.yaml_spans import Node
 from torchpin.errors import TorchpinError
 from torchpin.named import NamedTuple
@@ -73,6 +73,10 @@ def built(
             continue  # it is not here: nothing is known
         if INSTALLS.search(image.text) is None and "pytorch/pytorch" not in image.text:
             continue
+        below = _build(file, service.below) if service.below is not None else None
+        if below is not None:  # the same without what is laid over it
+            for part in build_image(image, outside(below.args), target=below.target):
+                uses.setdefault((path, part.name), []).append(Use(below, part, None))
         call = _call(build, image)
         for part in build_image(image, outside(build.args), target=build.target):
             uses.setdefault((path, part.name), []).append(Use(build, part, moved(part, file, call)))
@@ -128,7 +132,7 @@ def _build(file: Document, service: Service) -> Build | None:
         None,
     )
     place = context or short
-    folder = text_in(place[1]) if place is not None else "."
+    folder = text_of(service.word(*place)) if place is not None else "."
     if place is not None:
         folder = os.path.join(place[0].folder, folder)
     dockerfile = service.text("build", "dockerfile") or "Dockerfile"

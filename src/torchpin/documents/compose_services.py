@@ -20,6 +20,8 @@ from torchpin.named import NamedTuple
 from torchpin.patterns import regex
 
 KIND = "compose"
+_MAIN = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
+"""Files that Compose reads by itself; others are laid over them (``-f compose.gpu.yaml``)."""
 _VARIABLE = regex(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\})|\$\$")
 _SETTING = regex(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|(.*?))\s*")
 _SECRET = regex(r"(?i)token|secret|pass|key|cred|auth|user|login")
@@ -48,6 +50,8 @@ class Service(NamedTuple):
     """Its own, then what it extends, the nearest first."""
     known: Mapping[str, str]
     """Values of ``.env``."""
+    below: Service | None = None
+    """The service of the main file that this one, of a file beside it, is laid over."""
 
     def first(self, *keys: str) -> tuple[Layer, Node] | None:
         """Return the value that counts of a key, with where it stands."""
@@ -60,7 +64,7 @@ class Service(NamedTuple):
     def text(self, *keys: str) -> str:
         """Return the scalar that counts of a key, ``""`` if there is none."""
         found = self.first(*keys)
-        return text_in(found[1]) if found is not None else ""
+        return text_of(self.word(*found)) if found is not None else ""
 
     def word(self, layer: Layer, node: Node) -> Word:
         """Return a scalar with its variables replaced."""
@@ -142,7 +146,35 @@ def services(root: Node | None, file: Document, read: Read) -> Iterator[Service]
                 break
             seen.add((more[0].file.path, more[1]))
             layers.append(more[0])
-        yield Service(name, tuple(layers), known or {})
+        below = _below(file, name, node, read) if len(layers) == 1 else None
+        if below is None:
+            yield Service(name, tuple(layers), known or {})
+        else:
+            under = Service(name, (below,), known or {})
+            yield Service(name, (*layers, below), known or {}, under)
+
+
+def _below(file: Document, name: str, node: Node, read: Read) -> Layer | None:
+    """Return what a service of the main file says that one of another file only adds a GPU or
+    arguments to."""
+    folder, base = os.path.split(file.path)
+    build = entry(node, "build")
+    if base in _MAIN or entry(node, "image") is not None:
+        return None
+    if build is not None and (build.kind == "scalar" or entry(build, "context") is not None):
+        return None
+    if build is None and _reserving(node) is None:
+        return None
+    for one in _MAIN:
+        try:
+            main = file_of(os.path.join(folder, one), read(os.path.join(folder, one)), KIND)
+        except TorchpinError:
+            continue
+        found = entry(scan_yaml(main.text).root, "services", name)
+        line = file.text.find("\n", node.start)
+        at = Span(node.start, line if node.start < line < node.end else node.end)
+        return Layer(main, found, "", at) if found is not None else None
+    return None
 
 
 def _extended(layer: Layer, read: Read) -> tuple[Layer, str] | None:

@@ -351,10 +351,10 @@ def _matters(kind: str, content: bytes | TorchpinError) -> bool:
                 return True
         if b".txt" in lower and (b"-r " in content or b"--requirement" in content):
             return True
-    if kind == "compose" and (b"build" in content or b"extends" in content):
+    if kind == "compose":  # its Dockerfiles may leave the GPU idle, or do what arguments say
         for name in (b"gpu", b"nvidia", b"args"):
             if name in content:
-                return True  # its Dockerfiles may leave the GPU idle, or do what arguments say
+                return True
     for name in _NAMES:  # noqa: SIM110 (this loop runs a thousand times; any() doubles it)
         if name in lower:
             return True

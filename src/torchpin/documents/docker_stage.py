@@ -9,9 +9,13 @@ from torchpin.documents.commands import Reader
 from torchpin.documents.docker_lines import Instruction
 from torchpin.documents.parts import Image
 from torchpin.documents.shell_words import Text
+from torchpin.patterns import regex
 
-_SYSTEMS = frozenset(("/usr", "/usr/local", "/usr/local/lib", "/opt/conda"))
-"""Folders that hold a Python with what is installed in it."""
+_SYSTEM = regex(
+    r"/usr(?:/local)?(?:/lib(?:/python3[\d.]*)?)?|/opt/conda|.*/\.local(?:/lib)?"
+    r"|.*/(?:site|dist)-packages"
+)
+"""Folders that hold what is installed for the Python of the system."""
 
 
 class Stage:
@@ -30,6 +34,8 @@ class Stage:
         """Path in the image → lines of a here-document that ``COPY`` puts there."""
         self.platform: str | None = base.platform if base is not None else None
         self.shell: list[str] = list(base.shell) if base is not None else ["/bin/sh", "-c"]
+        self.image_word: Word = base.image_word if base is not None else ()
+        """What names the image, with the places of its variables."""
         self.reader: Reader | None = None
         self.sources: list[Stage] = []
         """Stages that files are copied from."""
@@ -56,9 +62,9 @@ class Stage:
         target = normal(target if target.startswith("/") else f"{self.folder}/{target}")
         source = normal(source)
         mine.taken.append((source, target, theirs))
-        if mine.parts or target != source:
+        if mine.parts or _SYSTEM.fullmatch(target) is None:
             return
-        if source in _SYSTEMS or source.endswith(("/site-packages", "/dist-packages")):
+        if source == target or _fills(mine.setting.file.text, source):
             self.environment = f"{other.environment}/{self.name}"
             mine.base = f"{theirs.base}/{self.name}"
 
@@ -81,6 +87,13 @@ class Stage:
                     return _beside(source, place)
                 return f"{source}/{inside}" if source not in ("", ".") else inside
         return path.lstrip("/") if not path.startswith("/") else path
+
+
+def _fills(text: str, folder: str) -> bool:
+    """True if a command installs into a folder that is no environment: ``--prefix=/install``."""
+    return (
+        re.search(rf"--(?:prefix|target|root)[=\s]+{re.escape(folder)}(?![\w/])", text) is not None
+    )
 
 
 def virtual(environ: dict[str, Word]) -> str:

@@ -104,8 +104,15 @@ class _Builder:
         wanted = last.reached() if target is not None else self.stages
         for stage in self.stages:
             if stage in wanted and stage.reader is not None:
-                yield from stage.reader.parts
-        yield from self.own_torch(last)
+                yield from (self.with_image(stage, part) for part in stage.reader.parts)
+        yield from (self.with_image(last, part) for part in self.own_torch(last))
+
+    def with_image(self, stage: Stage, part: Part) -> Part:
+        """Return a part that tells of the arguments that choose its image."""
+        word = stage.image_word
+        if part.image is None or not any(atom.name.startswith("args ") for atom in word):
+            return part
+        return part._replace(words=(*part.words, (part.image.span, word)))
 
     def own_torch(self, stage: Stage) -> Iterator[Part]:
         """Yield the image of the last stage, the one that is built, if it brings a torch."""
@@ -168,6 +175,8 @@ class _Builder:
         if image is not None and not is_known(word):
             image = None
         self.start(label or "0", image, base, f"stage {name}, " if label else "", platform)
+        if base is None:
+            self.stages[-1].image_word = word
         if named is not None:
             self.names[named[1].lower()] = self.stages[-1]
         self.names.setdefault(str(len(self.stages) - 1), self.stages[-1])
