@@ -54,7 +54,7 @@ def changed_since(revision: str, folder: str = ".") -> Changes:
     top = _git(folder, "rev-parse", "--show-toplevel").rstrip("\n")
     commit = f"{revision}^{{commit}}"
     if _run(top, "rev-parse", "--verify", "--quiet", "--end-of-options", commit).returncode != 0:
-        raise UsageError(f"{_OPTION}: there is no commit {revision!r}", hint=_HINTS["rev-parse"])
+        raise UsageError(f"{_OPTION}: there is no commit {revision!r}", hint=_KNOWN)
     base = _git(folder, "merge-base", revision, "HEAD").strip()
     shown = ("--name-only", "--no-renames", "--ignore-submodules=none", "-z")
     names = _git(top, "diff", *shown, base, "--").split("\0")
@@ -63,18 +63,19 @@ def changed_since(revision: str, folder: str = ".") -> Changes:
     return Changes(files, os.path.realpath(top), base)
 
 
-_HINTS = {
-    "rev-parse": "name a branch, tag or commit that this checkout knows: origin/main",
-    "merge-base": "this checkout knows no common ancestor: fetch more history (fetch-depth: 0)",
-}
+_KNOWN = "name a branch, tag or commit that this checkout knows: origin/main"
+_HISTORY = "this checkout knows no common ancestor: fetch more history (fetch-depth: 0)"
 
 
 def _git(folder: str, *words: str) -> str:
     done = _run(folder, *words)
     if done.returncode != 0:
         told = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        what = told[-1].removeprefix("fatal: ") if told else f"git {words[0]} finds nothing"
-        raise UsageError(f"{_OPTION}: {what}", hint=_HINTS.get(words[0], ""))
+        fatal = [line for line in told if line.startswith("fatal: ")] or told[-1:]
+        what = fatal[0].removeprefix("fatal: ") if fatal else f"git {words[0]} finds nothing"
+        trust = [line.strip() for line in told if "safe.directory" in line]
+        hint = _HISTORY if words[0] == "merge-base" else "".join(trust[:1])
+        raise UsageError(f"{_OPTION}: {what}", hint=hint)
     return os.fsdecode(done.stdout)
 
 
