@@ -7,7 +7,7 @@ the fix that ``fix`` would make; ``fix`` carries it out in memory. Writing is le
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from torchpin.catalog.drivers import load_drivers
@@ -504,6 +504,7 @@ def fix(
     fleet: Fleet | None,
     overlay: Mapping[str, bytes] | None = None,
     only: frozenset[str] | None = None,
+    mended: Callable[[tuple[Finding, ...]], tuple[Finding, ...]] | None = None,
 ) -> FixResult:
     """Mend what can be mended, in memory.
 
@@ -516,6 +517,8 @@ def fix(
         overlay: bytes that stand in for files on disk, by path.
         only: the paths whose findings are mended (their fixes may change other files too); None:
             all.
+        mended: tells which of the findings of a report are to be mended, as those that a baseline
+            does not hold; None: all. The reports hold the others, too.
 
     Raises:
         UsageError: a path or a rule code does not exist.
@@ -528,7 +531,8 @@ def fix(
     skipped: dict[str, None] = {}
     seen: set[tuple[str, bytes]] = set()
     for _ in range(ROUNDS):
-        findings = [one for one in report.findings if only is None or one.path in only]
+        told = report.findings if mended is None else mended(report.findings)
+        findings = [one for one in told if only is None or one.path in only]
         changed, refused = apply_fixes(findings, unsafe=options.unsafe_fixes)
         skipped.update(dict.fromkeys(refused))
         seen.update((document.path, document.encode(document.text)) for document, _ in changed)

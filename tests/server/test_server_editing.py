@@ -307,6 +307,7 @@ def test_what_the_baseline_holds_is_not_shown(tmp_path: Path) -> None:
     async def steps(editor: Editor) -> None:
         uri = editor.file(tmp_path / "requirements.txt")
         assert await editor.judged(uri) == []
+        assert await editor.actions(uri, only=["source.fixAll"]) == []
         editor.replace(uri, "2.14.1", "2.14.0")
         assert "TP201" in [one.code for one in await editor.judged(uri)]
         (tmp_path / "known.json").unlink()

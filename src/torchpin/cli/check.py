@@ -79,10 +79,8 @@ def main(argv: list[str]) -> int:
     args = plain_check(argv) or parser().parse(argv)
     if args.statistics and args.output_format not in (*PROSE, "concise"):
         raise UsageError("--statistics is text; it has no other --output-format")
-    if args.diff and (args.baseline or args.changed_since or args.evidence or args.ignored):
-        raise UsageError(
-            "--diff takes no --baseline, --changed-since, --evidence, --ignored: it shows all"
-        )
+    if args.diff and (args.changed_since or args.evidence or args.ignored):
+        raise UsageError("--diff takes no --changed-since, --evidence, --ignored: it shows all")
     if args.skip_unknown:
         from torchpin.cli.common import known_paths
 

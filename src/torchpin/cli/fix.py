@@ -13,6 +13,7 @@ from torchpin.cli.check import PROSE, rendered
 from torchpin.cli.common import exit_code, fleet_of, notes_of, options_of, view_of, watched
 from torchpin.cli.parser import (
     Parser,
+    add_baseline,
     add_fleet,
     add_output,
     add_paths,
@@ -26,7 +27,8 @@ from torchpin.report.model import has_edits, plural
 from torchpin.report.style import clean
 
 if TYPE_CHECKING:  # --help and usage errors need no engine
-    from torchpin.engine import FixResult, Options
+    from torchpin.engine import FixResult, Options, Report
+    from torchpin.report.baseline import Baseline
     from torchpin.rewrite.relock import Relock
     from torchpin.rules.model import Finding
 
@@ -35,8 +37,8 @@ def parser() -> Parser:
     """Return the parser of ``fix``."""
     made = Parser(
         "fix",
-        "Mend pins and index URLs; every other byte stays. Files are replaced all or none.\n"
-        "With - the fixed text goes to standard output and the report to standard error.",
+        "Mend pins and index URLs; no other byte. Files are replaced all or none.\n"
+        "With - the text goes to standard output, the report to standard error.",
     )
     add_paths(made, what="fix")
     made.add_argument("--diff", action="store_true", help="print the changes; write nothing")
@@ -64,6 +66,7 @@ def parser() -> Parser:
     add_policy(made)
     add_fleet(made)
     add_rules(made)
+    add_baseline(made.add_argument_group("which findings are mended"))
     add_output(made)
     return made
 
@@ -83,12 +86,18 @@ def run(args: Arguments) -> int:
     if args.relock and (args.diff or options.stdin is not None):
         raise UsageError("--relock runs the owner of the lock: not with --diff or -")
     fleet = fleet_of(args, options)
-    result = watched(options, args, lambda asked: engine.fix(asked, fleet))
+    from torchpin.cli.narrow import baseline_of
+
+    known = baseline_of(args, fleet.settings.baseline if fleet is not None else "")
+    mended = known.new if known is not None else None
+    found = watched(options, args, lambda asked: engine.fix(asked, fleet, mended=mended))
+    result = spared(found, known)
     if args.prove and result.changes:
         from torchpin.cli.prove import prove
 
         prove(result, options)
     if args.diff:
+        _notes(found.report_before, known, args)
         return _diff(result, args)
     if options.stdin is not None:
         _print_fixed(result, options)
@@ -103,7 +112,8 @@ def run(args: Arguments) -> int:
             from torchpin.rewrite.relock import relock
 
             relock(changes, locks)
-            result = result._replace(report_after=engine.check(options, fleet))
+            found = found._replace(report_after=engine.check(options, fleet))
+            result = spared(found, known)
         else:
             write_all(changes)
         _report(result, args)
@@ -112,9 +122,33 @@ def run(args: Arguments) -> int:
                 note(f"made {clean(lock.lock)} anew: {' '.join(lock.command)}")
             if args.relock and not locks:
                 note(no_lock(result))
+    _notes(found.report_after, known, args)
     _skipped(result, args)
     notes_of(result.report_after, quiet=args.quiet)
     return exit_code(result.report_after.findings, args)
+
+
+def spared(found: FixResult, known: Baseline | None) -> FixResult:
+    """Return a result without the findings that a baseline holds."""
+    if known is None:
+        return found
+    before, after = found.report_before, found.report_after
+    return found._replace(
+        report_before=before._replace(findings=known.new(before.findings)),
+        report_after=after._replace(findings=known.new(after.findings)),
+    )
+
+
+def _notes(report: Report, known: Baseline | None, args: Arguments) -> None:
+    """Tell how many findings a baseline holds back, and how many of it are mended."""
+    if known is None or args.quiet:
+        return
+    from torchpin.cli.narrow import mended, waiting
+
+    found = known.split(report.findings)
+    for text in (waiting(len(found.known), known), mended(found, known, args)):
+        if text:
+            note(clean(text))
 
 
 def stale_locks(result: FixResult) -> list[Relock]:

@@ -8,7 +8,7 @@ from torchpin.cli.arguments import Arguments
 from torchpin.documents.kinds import LOCKS, kind_of
 from torchpin.errors import UsageError
 from torchpin.evidence import ORDER
-from torchpin.report.baseline import Entry, load, split
+from torchpin.report.baseline import Baseline, Entry, Split, load
 from torchpin.report.model import CheckView, plural
 from torchpin.rules.model import Finding
 
@@ -39,37 +39,53 @@ def narrowed(view: CheckView, args: Arguments) -> tuple[CheckView, tuple[str, ..
     left = {*map(id, findings)}
     findings = tuple(one for one in view.findings if id(one) in left)
     ignored = tuple(one for one in ignored if id(one.finding) in left)
-    path = baseline_of(view, args)
-    if path:
-        known = load(read(path), path)
-        found = split(findings, known, os.path.dirname(path))
+    known = baseline_of(args, view.baseline)
+    if known is not None:
+        found = known.split(findings)
         findings = found.new
-        name = os.path.relpath(path)
-        if found.known:
-            are = "is" if len(found.known) == 1 else "are"
-            notes.append(f"{plural(len(found.known), 'finding')} {are} in the baseline, {name}")
+        name = os.path.relpath(known.path)
+        notes.append(waiting(len(found.known), known))
         if view.ignored is not None:
             from torchpin.rules.ignores import BASELINE, Ignored, in_order
 
             more = (Ignored(one, None, name, BASELINE) for one in found.known)
             ignored = in_order((*ignored, *more))
-        gone = sum(count for one, count in found.gone.items() if asked_for(one, path, args))
-        if gone and args.changed_since is None and args.evidence is None:
-            are, them = ("is", "it") if gone == 1 else ("are", "them")
-            notes.append(
-                f"{plural(gone, 'finding')} of the baseline {are} mended: "
-                f"torchpin baseline prune takes {them} out"
-            )
+        if args.changed_since is None and args.evidence is None:
+            notes.append(mended(found, known, args))
     if view.ignored is not None:
         view = view._replace(ignored=ignored)
     return view._replace(findings=findings), tuple(one for one in notes if one)
 
 
-def baseline_of(view: CheckView, args: Arguments) -> str:
-    """Return the path of the baseline in use: the option, else the setting; ``""`` if none is."""
-    if args.no_baseline:
+def baseline_of(args: Arguments, setting: str) -> Baseline | None:
+    """Return the baseline in use: the option, else the setting; None if none is.
+
+    Raises:
+        UsageError: it cannot be read.
+        ConfigError: it is none.
+    """
+    path: str = "" if args.no_baseline else args.baseline or setting
+    return Baseline(path, load(read(path), path)) if path else None
+
+
+def waiting(number: int, known: Baseline) -> str:
+    """Return how many findings are in the baseline; ``""`` for none."""
+    if not number:
         return ""
-    return args.baseline or view.baseline
+    are = "is" if number == 1 else "are"
+    return f"{plural(number, 'finding')} {are} in the baseline, {os.path.relpath(known.path)}"
+
+
+def mended(found: Split, known: Baseline, args: Arguments) -> str:
+    """Return how many findings of the baseline are there no more; ``""`` for none."""
+    gone = sum(count for one, count in found.gone.items() if asked_for(one, known.path, args))
+    if not gone:
+        return ""
+    are, them = ("is", "it") if gone == 1 else ("are", "them")
+    return (
+        f"{plural(gone, 'finding')} of the baseline {are} mended: "
+        f"torchpin baseline prune takes {them} out"
+    )
 
 
 def read(path: str) -> str:

@@ -321,13 +321,18 @@ def add_rules(parser: Parser) -> None:
     group.add_argument("--exit-zero", action="store_true", help="exit with 0 despite findings")
 
 
-def add_narrowing(parser: Parser) -> None:
-    """Add the options that tell of some findings only."""
-    group = parser.add_argument_group("which findings are told")
+def add_baseline(group: argparse._ActionsContainer) -> None:
+    """Add the options that name a baseline, or none."""
     group.add_argument("--baseline", metavar="FILE", help="not those that are in this baseline")
     group.add_argument(
         "--no-baseline", action="store_true", help="those of the baseline of the profile, too"
     )
+
+
+def add_narrowing(parser: Parser) -> None:
+    """Add the options that tell of some findings only."""
+    group = parser.add_argument_group("which findings are told")
+    add_baseline(group)
     group.add_argument(
         "--changed-since", metavar="REV", help="in files changed since this revision of git"
     )

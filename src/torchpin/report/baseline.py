@@ -50,6 +50,21 @@ class Split(NamedTuple):
     """Entries that no finding of the run fits, and how many of each."""
 
 
+class Baseline(NamedTuple):
+    """A baseline that is in use."""
+
+    path: str
+    entries: dict[Entry, int]
+
+    def split(self, findings: Sequence[Finding]) -> Split:
+        """Return which findings are new, and what nothing fits any more."""
+        return split(findings, self.entries, os.path.dirname(self.path))
+
+    def new(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        """Return the findings that it does not hold."""
+        return self.split(findings).new
+
+
 def entry_of(finding: Finding, folder: str) -> Entry:
     """Return what a finding is known by; ``folder`` holds the baseline."""
     text = ""

@@ -12,7 +12,7 @@ from torchpin.errors import TorchpinError
 from torchpin.report.style import clean
 from torchpin.rewrite.fixes import apply_fixes
 from torchpin.rules.model import SAFE, Finding, Fix
-from torchpin.server.analysis import Analysis
+from torchpin.server.analysis import Analysis, baseline
 from torchpin.server.buffers import overlay_of
 from torchpin.server.diagnostics import Places, diagnostic
 from torchpin.server.edits import between, ignore_edit, joined, workspace_edit
@@ -139,8 +139,11 @@ def fix_all(analysis: Analysis, path: str, places: Places, *, versions: bool) ->
     """
     paths = frozenset(one.path for one in analysis.documents if _same(one.path, path))
     options = analysis.options._replace(unsafe_fixes=False)
+    fleet = analysis.fleet
+    path = fleet.settings.baseline if fleet is not None else ""
     try:
-        result = engine.fix(options, analysis.fleet, overlay_of(analysis.buffers), paths)
+        waits = baseline(path).new if path else None
+        result = engine.fix(options, fleet, overlay_of(analysis.buffers), paths, waits)
     except TorchpinError:  # a fix would change more than it says: nothing is offered
         return []
     edits = {

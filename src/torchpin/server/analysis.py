@@ -18,6 +18,10 @@ from torchpin.server.buffers import Buffer, overlay_of
 from torchpin.server.units import Unit, files_of, found_files, unit_of
 from torchpin.ways import project_folder
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpin.report.baseline import Baseline
+
 Stamp = tuple[int, int, int]
 """Of a file on disk: when it was written, its size, its number."""
 
@@ -221,14 +225,23 @@ def shown_paths(analysis: Analysis, paths: Iterable[str]) -> tuple[str, ...]:
 
 def without_known(analysis: Analysis, path: str) -> Analysis:
     """Return an analysis without the findings that the baseline at ``path`` holds."""
-    from torchpin.cli.narrow import read
-    from torchpin.report.baseline import load, split
-
     report = analysis.report
     if report is None:
         return analysis
     try:
-        left = split(report.findings, load(read(path), path), os.path.dirname(path)).new
+        left = baseline(path).new(report.findings)
     except TorchpinError as error:
         return analysis._replace(told=(*analysis.told, str(error)))
     return analysis._replace(report=report._replace(findings=left))
+
+
+def baseline(path: str) -> Baseline:
+    """Return the baseline at a path.
+
+    Raises:
+        TorchpinError: it cannot be read, or is none.
+    """
+    from torchpin.cli.narrow import read
+    from torchpin.report.baseline import Baseline, load
+
+    return Baseline(path, load(read(path), path))
