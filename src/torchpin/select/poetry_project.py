@@ -3,14 +3,17 @@
 Measured with Poetry 2.5.1: a package comes from the source that it names, else from all primary
 sources together (the highest version wins, a label sorts above none, the first source wins a tie),
 from the supplemental ones only where no primary one has what is asked for. All groups and extras
-are locked together. Where declarations of a package differ in constraint or source, their markers
-divide the lock into forks, each with a version of its own; a fork that cannot be solved stops the
+are locked together, but for what is for no Python of the project. Where there are several
+declarations of a package, their markers divide the lock into forks, each with a version of its own,
+unless all ask for the same and no place is left without; a fork that cannot be solved stops the
 lock, and so do two sources for one place. Else there is one version of a package, and a marker only
-says where it is installed.
+says where it is installed; in a fork where it holds nowhere, nothing is asked for
+(``Provider.complete_package``).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
@@ -21,6 +24,7 @@ from torchpin.documents.base import Declaration
 from torchpin.documents.project import Source
 from torchpin.fleet.model import Target
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 from torchpin.select.asks import Ask, combine
 from torchpin.select.environments import marker_holds
 from torchpin.select.facts import Facts
@@ -37,8 +41,13 @@ _PLATFORMS = ("linux-x86_64", "linux-aarch64", "macos-arm64", "macos-x86_64", "w
 _EXTRAS = 4
 """Forks of up to so many extras are looked through."""
 
+_ATOM = regex(
+    r"""(?:[a-z_]+|"[^"]*"|'[^']*')\s*(?:not\s+in|in|[<>=!~]+)\s*(?:[a-z_]+|"[^"]*"|'[^']*')"""
+)
 _holds = lru_cache(4096)(evaluate)
 Signature = frozenset[tuple[str, int]]
+Place = tuple[str, str, frozenset[str]]
+"""Platform, Python and extras."""
 
 
 class Variant(NamedTuple):
@@ -73,9 +82,11 @@ class _PoetryLock(WholeLock):
         self.minors: set[tuple[int, int]] = set()
         """Of the fork that is being solved; empty: all of the project's."""
         self.variants = {
-            name: self._variants(placed) for name, placed in named(self.whole()).items()
+            name: some
+            for name, placed in named(self.whole()).items()
+            if (some := self._variants(placed))
         }
-        self.forking = {name: some for name, some in self.variants.items() if len(some) > 1}
+        self.forking = {name: some for name, some in self.variants.items() if self._divides(some)}
         python = target.python
         self.python = f"{python.major}.{python.minor}.99" if python is not None else "3.12.99"
         self.extras = frozenset(install.extras)
@@ -88,6 +99,8 @@ class _PoetryLock(WholeLock):
             extra = one.declaration.scope.partition("extra:")[2]
             for source, declaration in self._routed(one.declaration):
                 marker = declaration.marker
+                if not self._for_some_python(marker):
+                    continue
                 key = (declaration.specifier, source, declaration.url or "")
                 have = found.get(key, Variant((), source, (), ()))
                 found[key] = Variant(
@@ -134,7 +147,41 @@ class _PoetryLock(WholeLock):
             for python in pythons
         )
 
+    def _for_some_python(self, marker: str | None) -> bool:
+        """Return whether a marker leaves a Python of the project, whatever else it asks."""
+        if marker is None or "python" not in marker:
+            return True
+        pythons = _ATOM.sub(_python_alone, marker)
+        nobody = frozenset[str]()
+        return any(
+            _holds(pythons, _PLATFORMS[0], python, nobody) is not False for python in self.pythons()
+        )
+
     # -- forks
+
+    def _divides(self, some: list[Variant]) -> bool:
+        """Return whether the declarations of a package divide the lock: they ask for different
+        things, or several ask for one thing and leave a place without."""
+        if len(some) > 1:
+            return True
+        (one,) = some
+        return len(one.placed) > 1 and not all(one.active(*place) for place in self._places(some))
+
+    def _places(self, variants: Sequence[Variant]) -> list[Place]:
+        """Return the places that markers and extras of declarations can tell apart."""
+        names = tuple(self.project.extras)
+        sets = [frozenset[str]()]
+        if len(names) <= _EXTRAS:
+            sizes = range(1, len(names) + 1)
+            sets += [frozenset(some) for size in sizes for some in combinations(names, size)]
+        if not any(any(one.extras) or "extra" in str(one.markers) for one in variants):
+            sets = sets[:1]
+        return [
+            (platform, python, extras)
+            for python in self.pythons()
+            for platform in _PLATFORMS
+            for extras in sets
+        ]
 
     def signature(self, platform: str, python: str, extras: frozenset[str]) -> Signature:
         """Return which variants of the packages that divide the lock hold in an environment."""
@@ -145,23 +192,12 @@ class _PoetryLock(WholeLock):
             if variant.active(platform, python, extras)
         )
 
-    def forks(self) -> dict[Signature, set[tuple[int, int]]]:
-        """Return every fork with the minor versions of Python that it is for."""
-        found: dict[Signature, set[tuple[int, int]]] = {}
-        names = tuple(self.project.extras)
-        sets = [frozenset[str]()]
-        if len(names) <= _EXTRAS:
-            sizes = range(1, len(names) + 1)
-            sets += [frozenset(some) for size in sizes for some in combinations(names, size)]
+    def forks(self) -> dict[Signature, list[Place]]:
+        """Return every fork with the places that it is for."""
+        found: dict[Signature, list[Place]] = {}
         variants = [variant for some in self.forking.values() for variant in some]
-        if not any(any(one.extras) or "extra" in str(one.markers) for one in variants):
-            sets = sets[:1]
-        for python in self.pythons():
-            minor = Version(python).release[:2]
-            for platform in _PLATFORMS:
-                for extras in sets:
-                    signature = self.signature(platform, python, extras)
-                    found.setdefault(signature, set()).add((minor[0], minor[1]))
+        for place in self._places(variants):
+            found.setdefault(self.signature(*place), []).append(place)
         return found
 
     # -- the lock
@@ -169,34 +205,38 @@ class _PoetryLock(WholeLock):
     def solve(self) -> Solved:
         """Return the fork of the target; another that cannot be solved stops the lock, too."""
         mine = self.signature(self.target.group.platform, self.python, self.extras)
-        forks = self.forks() if self.forking else {mine: set[tuple[int, int]]()}
-        solved = self.fork(mine, forks.get(mine, set()))
+        forks = self.forks() if self.forking else {}
+        solved = self.fork(mine, forks.get(mine, []))
         if solved.misses or solved.unclear or solved.choice.conflict is not None:
             return solved
-        for signature, minors in forks.items():
-            other = self.fork(signature, minors) if signature != mine else solved
+        for signature, places in forks.items():
+            other = self.fork(signature, places) if signature != mine else solved
             missing = next(iter(other.misses.values()), None)
             stop = other.choice.conflict or (missing.message if missing is not None else None)
             if stop is not None:
                 return solved._replace(choice=solved.choice._replace(conflict=stop))
         return solved
 
-    def fork(self, signature: Signature, minors: set[tuple[int, int]]) -> Solved:
-        """Return the lock of one fork."""
+    def fork(self, signature: Signature, places: list[Place]) -> Solved:
+        """Return the lock of one fork; no places: the lock is not divided."""
         asks: dict[str, Ask] = {}
         markers: dict[str, tuple[str | None, ...]] = {}
         sources: dict[str, str | None] = {}
-        self.minors = minors
+        releases = [Version(python).release for _, python, _ in places]
+        self.minors = {(release[0], release[1]) for release in releases}
         for name, some in self.variants.items():
-            active = [v for at, v in enumerate(some) if len(some) == 1 or (name, at) in signature]
+            divides = name in self.forking
+            active = [v for at, v in enumerate(some) if not divides or (name, at) in signature]
             named_ = {variant.source for variant in active} - {None}
             if len(named_) > 1:
                 text = f"{name} has two sources in one place: {', '.join(map(str, named_))}"
                 return Solved({}, {}, {}, Choice({}, text), {}, {})
+            if not divides and places and not self._meets(active[0], places):
+                continue
             if not active:
                 continue
             asks[name] = self.asked(name, [p for variant in active for p in variant.placed])
-            markers[name] = tuple(m for v in active for m in v.markers) if len(some) == 1 else ()
+            markers[name] = tuple(m for v in active for m in v.markers) if not divides else ()
             sources[name] = next(iter(named_), None)
         solved = Solved(asks, {}, {}, Choice({}, None), {}, {})
         for name in list(asks):
@@ -211,6 +251,15 @@ class _PoetryLock(WholeLock):
                 solved.unclear.update({n: text for n in asks if n not in solved.unclear})
             return solved
         return solved._replace(choice=choose(solved.lists, asks, Accepts(self.facts)))
+
+    @staticmethod
+    def _meets(variant: Variant, places: list[Place]) -> bool:
+        """Return whether a marker holds in one of the places, whatever extra it is of."""
+        return any(
+            marker is None or _holds(marker, *place) is not False
+            for marker in variant.markers
+            for place in places
+        )
 
     def _list(
         self, name: str, solved: Solved, source: str | None, markers: tuple[str | None, ...]
@@ -291,11 +340,10 @@ class _PoetryLock(WholeLock):
         """Return what the groups, extras and markers of the install ask for."""
         found: dict[str, Ask] = {}
         for name, placed in named(self.install.requirements).items():
-            if name not in self.variants:
-                continue
+            variants = self.variants.get(name, [])
             active = [p for p in placed if self._holds_here(p.declaration.marker) is not False]
             platform = self.target.group.platform
-            if not any(v.active(platform, self.python, self.extras) for v in self.variants[name]):
+            if not any(v.active(platform, self.python, self.extras) for v in variants):
                 active = []  # the markers of Poetry's tables hold nowhere here
             ask = combine(name, [], (), self.target)
             if active:
@@ -326,6 +374,11 @@ class _PoetryLock(WholeLock):
         """Return the files of the locked version: all of one source."""
         pool = solved.pools[package].candidates
         return [c for c in pool if c.version == chosen.version and c.rank == chosen.rank]
+
+
+def _python_alone(atom: re.Match[str]) -> str:
+    """Return a comparison of Pythons as it is, and any other as one that holds."""
+    return atom[0] if "python_" in atom[0] else "python_version >= '0'"
 
 
 def _inside(source: Source, one: Declaration) -> bool:
