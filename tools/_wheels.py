@@ -216,6 +216,16 @@ def measure_wheels(state: dict[str, Any]) -> dict[str, Any]:
     return {"rows": sorted(rows, key=lambda row: row[:2])}
 
 
+BESIDE = (
+    ("nvidia-cublas-cu12", "12.6.4.1", "linux-aarch64"),
+    ("nvidia-cublas-cu12", "12.8.4.1", "linux-aarch64"),
+    ("nvidia-cudnn-cu12", "9.10.2.21", "linux-aarch64"),
+    ("nvidia-nccl-cu12", "2.27.5", "linux-aarch64"),
+)
+"""What a build from source takes and no wheel of PyPI brings: PyPI's torch for aarch64 has been
+without CUDA 12. They are the versions that torch brings on x86_64."""
+
+
 def measure_internals(state: dict[str, Any]) -> dict[str, Any]:
     """Return what torch's wheels bring from NVIDIA, and a row a wheel of those with device code.
 
@@ -241,6 +251,8 @@ def measure_internals(state: dict[str, Any]) -> dict[str, Any]:
         for name, version in exact.items():
             if INTERNAL.fullmatch(name):
                 wanted[name].add((version, f"linux-{machine}"))
+    for name, version, platform in BESIDE:
+        wanted[name].add((version, platform))
     rows = []
     for package in sorted(wanted):
         files = toolkit.files(package)

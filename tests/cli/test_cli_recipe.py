@@ -50,6 +50,55 @@ def test_volta_and_2_15(capsys: pytest.CaptureFixture[str]) -> None:
     assert "python setup.py" not in said
 
 
+@pytest.mark.parametrize(
+    ("written", "release"),
+    [
+        *(("2.14", "2.14.1"), ("v2.14.0", "2.14.0"), ("2.14.0+cu126", "2.14.0")),
+        *(("torch==2.14", "2.14.0"), ("==2.14.1", "2.14.1"), ("torch === 2.14.1", "2.14.1")),
+        *(("torch2.15", "2.15.0"), ("latest", "2.15.0")),
+    ],
+)
+def test_a_release_as_users_write_it(
+    written: str, release: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said, _ = run(capsys, "--gpu", "V100", "--torch", written)
+    assert code == 0
+    assert said.startswith(f"torch {release} on Tesla V100 ")
+
+
+@pytest.mark.parametrize("written", ["arm64", "aarch64", "linux/arm64", "linux-aarch64"])
+def test_aarch64_takes_the_cudnn_that_was_measured_there(
+    written: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said, _ = run(capsys, *V100, "--platform", written)
+    assert code == 0
+    assert ", linux-aarch64, Python 3.12: no published build" in said
+    assert "nvidia-cudnn-cu12==9.10.2.21" in said
+    assert "cuDNN 9.10.2.21 (nvidia-cudnn-cu12) holds kernels for sm_70" in said
+    assert "nvidia_cudnn_cu12-9.10.2.21-py3-none-manylinux_2_27_aarch64.whl" in said
+    assert "USE_CUDNN" not in said
+
+
+def test_what_nobody_measured_is_not_called_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--gpu", "K80", "--torch", "2.0.1", "--platform", "aarch64")
+    code, said, _ = run(capsys, *words)
+    assert code == 0
+    assert "no cuDNN for CUDA 11 was measured on linux-aarch64: whether one holds" in said
+    assert "export USE_CUDNN=0" in said
+
+
+@pytest.mark.parametrize("gpus", ["V100", "K80", "V100,H100", "gfx803"])
+@pytest.mark.parametrize("form", ["script", "dockerfile"])
+def test_comments_fit_80_columns(form: str, gpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for torch in ("2.15.0", "2.8.0"):
+        _, said, _ = run(capsys, "--gpu", gpus, "--torch", torch, "--format", form)
+        wide = [line for line in said.splitlines() if line.startswith("#") and len(line) > 80]
+        assert not [line for line in wide if " " in line[2:].strip()]
+    _, said, _ = run(capsys, "--gpu", gpus, "--torch", "2.15.0")
+    comments = [line.strip() for line in said.splitlines() if line.startswith("    # ")]
+    assert not [line for line in comments if len(line) > 76 and " " in line[2:]]
+
+
 def test_a_wheel_that_serves_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--gpu", "V100", "--torch", "2.14.1")
     code, said, _ = run(capsys, *words)
@@ -209,6 +258,10 @@ def test_an_image_that_is_not_known_is_asked_for(capsys: pytest.CaptureFixture[s
     ("words", "told"),
     [
         (("--gpu", "V100", "--torch", "2.99.0"), "torch 2.99.0 is not in the catalog"),
+        (("--gpu", "V100", "--torch", "torch>=2.14,<2.15"), "did you mean `--torch 2.14.1`?"),
+        (("--gpu", "V100", "--torch", "torch>=3"), "torch >=3 is not in the catalog"),
+        (("--gpu", "V100", "--torch", "newest"), "write --torch 2.15.0"),
+        (("--gpu", "V100", "--platform", "macos-arm64"), "--platform"),
         (("--gpu", "V100", "--python", "three"), "not a Python version"),
         (("--gpu", "Voodoo"), "Voodoo"),
         (("--gpu", "V100,MI300X"), "no build serves nvidia and amd"),

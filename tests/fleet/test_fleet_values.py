@@ -228,3 +228,16 @@ def test_a_fleet_without_a_group_name_is_one_error(tmp_path: Path, name: str, ti
     assert caught.value.line == 2
     assert title in caught.value.hint
     assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("arm64", "name the system too: linux-aarch64, windows-arm64 or macos-arm64"),
+        ("x86_64", "name the system too: linux-x86_64, windows-x86_64 or macos-x86_64"),
+    ],
+)
+def test_a_machine_without_its_system_is_asked_for_it(text: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        parse_platform(text)
+    assert raised.value.hint == hint

@@ -82,9 +82,9 @@ def test_a_constraints_file_and_its_link_pages_hold_uv(
 ) -> None:
     constraints(*fleet, "-o", "c.txt", cwd=tmp_path)
     told = [
-        line.removeprefix("#").split()[:-1]  # the last word is the requirement
+        line.removeprefix("#").split()[:-1]  # without the backslash
         for line in (tmp_path / "c.txt").read_text().splitlines()
-        if line.startswith("#   ")
+        if line.startswith("#   --")
     ]
     assert family(uv_plan("-c", "c.txt", *chain.from_iterable(told), cwd=tmp_path)) == expected
 
@@ -127,9 +127,8 @@ def test_platforms_that_differ_are_routed_by_marker(tmp_path: Path) -> None:
     project = '[project]\nname = "demo"\nversion = "1"\nrequires-python = "==3.11.*"\n'
     project += 'dependencies = ["torch", "torchvision"]\n\n'
     text = constraints("--format", "uv", cwd=tmp_path)
-    assert len({line for line in text.splitlines() if line}) == len(
-        [line for line in text.splitlines() if line]
-    ), "a line stands twice"
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert len(set(lines)) == len(lines), "a line stands twice"
     linux = "sys_platform == 'linux' and platform_machine == 'x86_64'"
     macos = "sys_platform == 'darwin' and platform_machine == 'arm64'"
     project += text.replace("[tool.uv]\n", f'[tool.uv]\nenvironments = ["{linux}", "{macos}"]\n')
@@ -277,3 +276,18 @@ def test_what_is_no_file_is_written_into_and_a_file_keeps_its_mode(tmp_path: Pat
     write(str(kept), "torch==2.14.1\n")
     assert kept.read_text() == "torch==2.14.1\n"
     assert kept.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("form", ["requirements", "uv"])
+def test_comments_fit_80_columns(form: str, tmp_path: Path) -> None:
+    done = torchpin("constraints", *V100, "--format", form, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    comments = [line for line in done.stdout.splitlines() if line.startswith("#")]
+    assert len(comments) > 4
+    assert max(map(len, comments)) <= 80
+    if form == "requirements":
+        words = "\n".join(line[2:] for line in comments)
+        command = words[words.index("uv pip install") :].replace("\\\n", " ").split()
+        assert command[:5] == ["uv", "pip", "install", "-c", "FILE"]
+        assert command[-1] == "torch"
+        assert command.count("--find-links") == 3

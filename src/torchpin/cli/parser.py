@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import NoReturn
 
 from torchpin.catalog.model import PLATFORMS
@@ -278,11 +279,18 @@ def add_fleet(parser: Parser) -> None:
 def add_platform(
     group: argparse._ActionsContainer, text: str, choices: tuple[str, ...] = PLATFORMS
 ) -> None:
-    """Add ``--platform``, which takes every spelling that a profile takes."""
-    group.add_argument("--platform", type=_platform, choices=choices, metavar="NAME", help=text)
+    """Add ``--platform``, which takes every spelling that a profile takes.
+
+    Where the choices are of one system, its name may be left out.
+    """
+
+    def read(word: str) -> str:
+        return _platform(word, choices)
+
+    group.add_argument("--platform", type=read, choices=choices, metavar="NAME", help=text)
 
 
-def _platform(text: str) -> str:
+def _platform(text: str, choices: tuple[str, ...]) -> str:
     if text in PLATFORMS:
         return text
     from torchpin.fleet.values import parse_platform
@@ -290,6 +298,10 @@ def _platform(text: str) -> str:
     try:
         return parse_platform(text)
     except ConfigError as error:
+        systems = {one.partition("-")[0] for one in choices}
+        if len(systems) == 1:
+            with suppress(ConfigError):
+                return parse_platform(f"{systems.pop()}-{text}")
         raise UsageError(f"--platform: {error.message}", hint=error.hint) from error
 
 

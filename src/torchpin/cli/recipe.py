@@ -41,7 +41,8 @@ def parser() -> Parser:
     made.add_argument(
         "--torch",
         metavar="VERSION",
-        help="the release (default: the newest with a wheel for the GPU, else the newest)",
+        help="the release: 2.15.0, or 2.15 for its newest patch (default: the newest with a wheel\n"
+        "for the GPU, else the newest)",
     )
     made.add_argument("--python", metavar="VERSION", help="the Python to build for: 3.12")
     made.add_argument("--driver", metavar="VERSION", help="the driver: 550.54.15")
@@ -74,12 +75,7 @@ def main(argv: list[str]) -> int:
     if args.output_format == "json" and args.format != "text":
         raise UsageError(f"--output-format json has no --format {args.format}")
     catalog = load_catalog()
-    torch = (args.torch or catalog.newest("torch")).removeprefix("v").partition("+")[0]
-    if torch not in catalog.versions("torch"):
-        raise UsageError(
-            f"torch {torch} is not in the catalog of {catalog.date}",
-            hint="`torchpin catalog show torch` lists the releases",
-        )
+    torch = release(args.torch, catalog) if args.torch else catalog.newest("torch")
     every = asked_of(args, torch)
     if args.format != "text" and len(every) > 1:
         names = ", ".join(one.group or "" for one in every)
@@ -97,6 +93,45 @@ def main(argv: list[str]) -> int:
     else:
         _print(found, args, catalog)
     return CLEAN if all(one.status in (WHEEL, BUILD) for one in found) else FINDINGS
+
+
+def release(text: str, catalog: Catalog) -> str:
+    """Return the release that ``--torch`` means: ``2.15`` its newest patch, ``torch==2.15`` 2.15.0.
+
+    Raises:
+        UsageError: it is no release that the catalog knows, or a range of them.
+    """
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import Version
+
+    from torchpin.resolve.policy import exact_version
+    from torchpin.resolve.upgrade import goal_of
+
+    written = text.strip()
+    bare = written.removeprefix("torch").strip()
+    known = catalog.versions("torch")
+    if bare[:1] in ("=", ">", "<", "~", "!"):
+        public = bare.partition("+")[0]
+        pin = exact_version(public, known)
+        if pin in known:
+            return pin
+        try:
+            fit = [one for one in known if SpecifierSet(public).contains(one)]
+        except InvalidSpecifier:
+            fit = []
+        if pin is None and fit:
+            raise UsageError(
+                f"--torch {written}: a recipe is for one release",
+                hint=f"did you mean `--torch {max(fit, key=Version)}`?",
+            )
+    else:
+        goal = goal_of(bare.removeprefix("v").partition("+")[0], catalog)
+        if goal is not None and goal.version in known:
+            return goal.version
+    raise UsageError(
+        f"torch {bare or written} is not in the catalog of {catalog.date}",
+        hint="write --torch 2.15.0; `torchpin catalog show torch` lists the releases",
+    )
 
 
 def answer(asked: Asked, catalog: Catalog, *, named: bool) -> SourceBuild:

@@ -149,6 +149,10 @@ def parse_platform(text: str, *, path: str | None = None, line: int | None = Non
         machine = "aarch64"
     found = f"{system}-{machine}"
     if found not in PLATFORMS:
+        if system is None and machine is not None:
+            of_it = {machine, "aarch64"} if machine == "arm64" else {machine}
+            fit = [one for one in PLATFORMS if one.partition("-")[2] in of_it]
+            hint = f"name the system too: {', '.join(fit[:-1])} or {fit[-1]}"
         raise ConfigError(f"unknown platform {quote(text)}", path=path, line=line, hint=hint)
     return found
 

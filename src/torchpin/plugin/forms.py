@@ -7,6 +7,7 @@ from torchpin.patterns import regex
 from torchpin.plugin.plan import Places
 from torchpin.report.lines import platform_marker, requirement_lines, unique
 from torchpin.report.style import clean
+from torchpin.report.wrap import comment
 from torchpin.resolve.model import Plan
 
 WHOLE_CHANNELS = ("rocm", "xpu")
@@ -60,9 +61,9 @@ def whole(plan: Plan, places: Places) -> tuple[str, ...]:
 def header(plan: Plan, catalog_date: str) -> list[str]:
     """Return comment lines: for whom, as of when, and why these versions."""
     targets = unique(clean(target.text) for target in plan.targets)
-    lines = [f"# PyTorch for {'; '.join(targets)}. By torchpin, catalog of {catalog_date}."]
-    because = unique(f"# {clean(text)} [{evidence}]" for text, evidence, _ in plan.because)
-    return [*lines, *because]
+    lines = [f"PyTorch for {'; '.join(targets)}. By torchpin, catalog of {catalog_date}."]
+    lines += unique(f"{clean(text)} [{evidence}]" for text, evidence, _ in plan.because)
+    return [one for line in lines for one in comment(line, hang=2)]
 
 
 def requirements_text(plan: Plan, places: Places, catalog_date: str) -> str:
@@ -75,7 +76,8 @@ def requirements_text(plan: Plan, places: Places, catalog_date: str) -> str:
         lines += [
             "# pip takes the index from this file: pip install -c FILE torch",
             "# uv takes none from such a file; give it beside: uv pip install -c FILE \\",
-            f"#   {' '.join(pages)} torch",
+            *(f"#   {page} \\" for page in pages),
+            "#   torch",
             *(f"--extra-index-url {url}" for url in indexes),
         ]
     return "\n".join([*lines, *pins(plan), ""])

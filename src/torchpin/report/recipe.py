@@ -6,6 +6,7 @@ from shlex import quote
 
 from torchpin.named import NamedTuple
 from torchpin.report.style import Style, clean
+from torchpin.report.wrap import comment
 from torchpin.resolve.source_facts import BUILD_REQUIREMENTS, IMAGES, SHIM, built_by_pip
 from torchpin.resolve.source_model import BUILD, IMPOSSIBLE, WHEEL, Note, SourceBuild
 from torchpin.select.channels import channel_url
@@ -99,7 +100,10 @@ def _cudnn(found: SourceBuild) -> Step:
         return Step("cuDNN is the one of the JetPack", ())
     them = "these GPUs" if found.asked.more else "this GPU"
     if found.cudnn is None:
-        why = f"no cuDNN is known to hold kernels for {them}: convolutions use torch's own"
+        why = (
+            f"no cuDNN is known to hold kernels for {them}: convolutions use torch's own; "
+            "leave this line out to build with a cuDNN that does"
+        )
         return Step(why, ("export USE_CUDNN=0",))
     package, version = found.cudnn
     where = "import nvidia.cudnn; print(nvidia.cudnn.__path__[0])"
@@ -208,7 +212,7 @@ def _alternative(found: SourceBuild) -> list[str]:
 
 
 def _commented(words: str, indent: str = "") -> list[str]:
-    return [f"{indent}# {line}" for line in words.splitlines()]
+    return [one for line in words.splitlines() for one in comment(line, indent)]
 
 
 def _heading(found: SourceBuild, catalog_date: str) -> list[str]:
@@ -222,7 +226,11 @@ def _heading(found: SourceBuild, catalog_date: str) -> list[str]:
         lines.append(f"Without a build: torch {found.last.place} is the newest with a wheel.")
     if found.newest:
         lines.append(f"Whether and how torch {found.newest} can be built: {_source_command(found)}")
-    return [f"# {clean(line)}" for line in lines]
+    return [
+        one
+        for line in lines
+        for one in comment(clean(line), hang=2 if line.startswith("- ") else 0)
+    ]
 
 
 def script(found: SourceBuild, catalog_date: str) -> str:
@@ -302,8 +310,10 @@ def _base(found: SourceBuild) -> list[str]:
         ]
     what = f"CUDA {found.toolkit}" if found.toolkit else "the right CUDA or ROCm"
     return [
-        f"# Which image holds {what} is not known. Give one with its compiler, of Ubuntu or",
-        "# Debian: docker build --build-arg BASE=…",
+        *comment(
+            f"Which image holds {what} is not known. Give one with its compiler, of Ubuntu or "
+            "Debian: `docker build --build-arg BASE=…`"
+        ),
         "ARG BASE",
         "FROM ${BASE}",
     ]

@@ -50,3 +50,16 @@ def wrap(
         used += size if fresh else size + 1
         fresh = False
     return [*out, current]
+
+
+def comment(text: str, indent: str = "", hang: int = 0, columns: int = 80) -> list[str]:
+    """Return a sentence as comment lines, ``# `` before each, no wider than ``columns``.
+
+    Args:
+        text: the sentence; what holds no blank stays whole.
+        indent: what stands before the mark.
+        hang: how far later lines stand in.
+        columns: how wide the lines are.
+    """
+    lead = f"{indent}# "
+    return [f"{lead}{line}" for line in wrap(text, columns - len(lead), "", hang)]

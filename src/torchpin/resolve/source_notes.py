@@ -100,6 +100,16 @@ def _major_of(product: str, package: str, version: str) -> str:
     return label or version.split(".")[0]
 
 
+def _measured(product: str, asked: Asked, major: str) -> str:
+    """Return which versions of a product were measured: ``9.10.2.21 to 9.26.0.51``, or ``""``."""
+    found = [
+        version
+        for package, version, _ in load_internals().wheels(product, asked.platform)
+        if _major_of(product, package, version) == major
+    ]
+    return " to ".join(dict.fromkeys((found[0], found[-1]))) if found else ""
+
+
 def library_note(
     title: str,
     product: str,
@@ -111,20 +121,23 @@ def library_note(
     major = toolkit.split(".")[0]
     arch = " and ".join(asked.codes)
     if found is None:
+        looked_at = _measured(product, asked, major)
+        if looked_at:
+            what = f"{title} for CUDA {major} that was measured ({looked_at})"
+            text = f"no {what} holds kernels for {arch}"
+        else:
+            text = (
+                f"no {title} for CUDA {major} was measured on {asked.platform}: whether one holds "
+                f"kernels for {arch} is not known"
+            )
         more = "; the recipe leaves it out (USE_CUDNN=0)" if product == "cudnn" else ""
-        text = f"no {title} for CUDA {major} is known to hold kernels for {arch}{more}"
-        return Note(text, UNKNOWN, "")
+        return Note(text + more, UNKNOWN, "")
     package, version, kernels = found
     text = f"{title} {version} ({package}) holds kernels for {arch}"
     following = str(int(major) + 1)
-    measured = [
-        number_
-        for name, number_, _ in load_internals().wheels(product, asked.platform)
-        if _major_of(product, name, number_) == following
-    ]
-    if measured and holding(product, asked, following) is None:
-        names = " to ".join(dict.fromkeys((measured[0], measured[-1])))
-        text += f"; those for CUDA {following} that were measured ({names}) hold none"
+    looked_at = _measured(product, asked, following)
+    if looked_at and holding(product, asked, following) is None:
+        text += f"; those for CUDA {following} that were measured ({looked_at}) hold none"
     if product == "cudnn":
         text += "; whether newer ones do was not measured"
     return Note(text, kernels.evidence, kernels.source)
@@ -143,7 +156,13 @@ def nccl_notes(asked: Asked, toolkit: str) -> tuple[Note, ...]:
         text = f"NVIDIA's own NCCL {found[1]} ({found[0]}) holds kernels for {code}"
         compiled_for = Note(text, found[2].evidence, found[2].source)
     else:
-        text = f"no NCCL of NVIDIA's for CUDA {toolkit.split('.')[0]} is known to hold {code}"
+        major = toolkit.split(".")[0]
+        looked_at = _measured("nccl", asked, major)
+        text = (
+            f"no NCCL of NVIDIA's for CUDA {major} that was measured ({looked_at}) holds {code}"
+            if looked_at
+            else f"no NCCL of NVIDIA's for CUDA {major} was measured on {asked.platform}"
+        )
         compiled_for = Note(text, UNKNOWN, "")
     doubt = Note(
         f"whether the NCCL of torch {asked.torch} compiles for {code} is not known: if it does "
