@@ -136,7 +136,38 @@ def test_uv_add_locks_what_runs(place: Path) -> None:
     assert done.returncode == 0, done.stderr
     lock = (place / "uv.lock").read_text()
     assert 'name = "torch"\nversion = "2.14.1+cu126"' in lock
-    assert "for all packages" in done.stderr
+    assert "uv keeps the index in pyproject.toml for all packages" in done.stderr
+
+
+@pytest.mark.clients
+def test_uv_add_leaves_an_explicit_index_as_it_is(place: Path) -> None:
+    where = "sys_platform == 'linux' and platform_machine == 'x86_64'"
+    index = f'name = "pytorch-cu126"\nurl = "{mirror()}/cu126"\nexplicit = true\n'
+    (place / "pyproject.toml").write_text(
+        '[project]\nname = "demo"\nversion = "1"\nrequires-python = "==3.11.*"\n'
+        f'[tool.uv]\nenvironments = ["{where}"]\n[[tool.uv.index]]\n{index}'
+        '[tool.uv.sources]\ntorch = { index = "pytorch-cu126" }\n'
+    )
+    words = ("add", "--no-sync", "torch")
+    done = torchpin("uv", "--mirror", mirror(), "--", *words, cwd=place, env={"UV_NO_CONFIG": "0"})
+    assert done.returncode == 0, done.stderr
+    assert index in (place / "pyproject.toml").read_text()
+    assert 'version = "2.14.1+cu126"' in (place / "uv.lock").read_text()
+    assert "for all packages" not in done.stderr
+
+
+@pytest.mark.clients
+def test_uv_add_to_a_script_is_held(place: Path) -> None:
+    (place / "s.py").write_text("print('ran')\n")
+    done = torchpin(
+        *("uv", "--mirror", mirror(), "--", "add", "--python", "3.11", "--script", "s.py", "torch"),
+        cwd=place,
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"torch>=2.14.1",' in (place / "s.py").read_text()
+    assert "uv keeps the index in s.py for all packages" in done.stderr
+    said = torchpin("uv", "--", "add", "--script", "s.py", "torch==2.15.0", cwd=place)
+    assert said.returncode == 1
 
 
 @pytest.mark.clients

@@ -184,7 +184,8 @@ def steered(args: Arguments, call: Call, program: str) -> Sequence[str] | None:
         return call.words
     added = command.added_of(plan, places, read)
     if not args.quiet:
-        said(call, plan, fleet, added.named)
+        new = [one for one in added.named if one.partition("=")[2] not in configured.known]
+        said(call, plan, fleet, new)
     text = "\n".join([*forms.header(plan, catalog.date), *forms.pins(plan), ""])
     return command.with_options(call, added, os.environ, kept, text)
 
@@ -238,17 +239,18 @@ def is_on(variable: str) -> bool:
 
 
 def said(call: Call, plan: Plan, fleet: Fleet, named: Sequence[str]) -> None:
-    """Tell what the command is held to."""
-    from torchpin.plugin.command import is_known
+    """Tell what the command is held to; ``named``: the indexes that ``uv add`` writes down."""
+    from torchpin.plugin.command import is_known, options_of_call, value_of
     from torchpin.plugin.forms import pins
     from torchpin.report.style import clean
 
     runs = "runs" if is_known(plan) else "is not known to fail"
     note(f"held to what {runs} on {clean(fleet.groups[0].name)}: {' '.join(pins(plan))}")
     if call.action == ("add",) and named:
+        file = clean(value_of(options_of_call(call), "--script")) or "pyproject.toml"
         note(
-            "uv keeps the index in pyproject.toml for all packages; `torchpin constraints --format "
-            "uv` prints tables that keep it to the family"
+            f"uv keeps the index in {file} for all packages; `torchpin constraints --format uv` "
+            "prints tables that keep it to the family"
         )
 
 

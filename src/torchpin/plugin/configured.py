@@ -59,6 +59,8 @@ class Configured(NamedTuple):
     overrides: tuple[Placed, ...] = ()
     shown: tuple[Setting, ...] = ()
     """What says where files come from."""
+    known: frozenset[str] = frozenset()
+    """URLs of all indexes in uv's settings files, those for single packages too."""
 
 
 def pip_configured(listed: str) -> Configured:
@@ -173,6 +175,7 @@ def uv_configured(
         constraints=tuple(constraints),
         overrides=tuple(overrides),
         shown=tuple(shown),
+        known=frozenset(one.url.rstrip("/") for _, project in read for one in project.indexes),
     )
 
 
