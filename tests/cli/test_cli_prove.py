@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from torchpin.cli import prove
+from torchpin.cli.prove_words import told_of
 from torchpin.documents.base import Document
 from torchpin.documents.requirements import read_requirements
 from torchpin.engine import FixResult, Options, Report
@@ -146,5 +147,51 @@ def test_an_index_out_of_reach_proves_nothing(tmp_path: Path) -> None:
     head = b"--index-url http://127.0.0.1:9/simple/\n"
     doc = read_requirements(str(tmp_path / "r.txt"), head + b"torch==2.13.0\n")
     fixed = result([doc], {doc.path: head + b"torch==2.14.0\n"}, group())
-    with pytest.raises(RewriteError, match="uv could not reach an index, so nothing is proved"):
+    told = r"uv could not reach 127\.0\.0\.1:9 \(connection refused\), so nothing is proved"
+    with pytest.raises(RewriteError, match=told) as caught:
         prove.prove(fixed, Options((doc.path,), client="uv"))
+    assert caught.value.hint == "run it where the index can be reached, or without --prove"
+
+
+PIP_TRIES = "".join(
+    f"WARNING: Retrying (Retry(total={left}, connect=None)) after connection broken by "
+    f"'NameResolutionError(\"HTTPSConnection(host='{host}', port=443): Failed to resolve '{host}' "
+    "([Errno -2] Name or service not known)\")': /whl/cu126/torch/\n"
+    for host in ("files.example", "download.pytorch.org")
+    for left in (4, 3, 2, 1, 0)
+)
+UV_TRIES = """\
+error: Request failed after 3 retries in 5.8s
+  cause: Failed to fetch: `https://me:secret@files.example/simple/torch/`
+  cause: error sending request for url (https://files.example/simple/torch/)
+  cause: dns error
+  cause: failed to lookup address information: Temporary failure in name resolution
+"""
+POETRY_TRIES = "All attempts to connect to files.example failed.\n\nProbable Causes:\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "where"),
+    [
+        (
+            "pip",
+            PIP_TRIES + "ERROR: ResolutionImpossible: for help visit https://pip.example/\n",
+            "files.example and download.pytorch.org (name or service not known)",
+        ),
+        ("uv", UV_TRIES, "files.example (temporary failure in name resolution)"),
+        ("poetry", POETRY_TRIES, "files.example"),
+        ("uv", "hint: Packages were unavailable because the network was disabled.", "an index"),
+    ],
+)
+def test_many_tries_are_one_sentence(name: str, text: str, where: str) -> None:
+    what, hint = told_of(name, text, "refuses it")
+    if where == "an index":
+        where += " (network was disabled)"
+    assert what == f"{name} could not reach {where}, so nothing is proved"
+    assert "\n" not in what + hint and "secret" not in what + hint
+
+
+def test_what_a_client_refuses_is_shown() -> None:
+    what, hint = told_of("pip", "ERROR: No matching distribution found for torch==9\n", "refuses")
+    assert what == "pip refuses"
+    assert hint == "ERROR: No matching distribution found for torch==9"

@@ -17,8 +17,17 @@ _UV_PLATFORM = {
     "macos-x86_64": "x86_64-apple-darwin",
 }
 _UNREACHED = regex(
-    r"(?i)failed to (?:resolve|fetch|connect)|connection (?:broken|refused|reset)"
-    r"|timed? ?out|dns error"
+    r"(?i)failed to (?:resolve|fetch|connect|establish)|connection (?:broken|refused|reset)"
+    r"|timed? ?out|dns error|attempts to connect to|connecterror|network (?:was|connectivity is) dis"
+)
+_HOST = regex(
+    r"host='([^'\s]+)'|attempts to connect to ([^\s'\"]+) failed"
+    r"|https?://(?:[^/@\s'\"`]*@)?([^/\s'\"`()]+)"
+)
+_CAUSE = regex(
+    r"(?i)connection refused|connection reset|name or service not known|network is unreachable"
+    r"|temporary failure in name resolution|no route to host|certificate verify failed|timed out"
+    r"|network (?:was|connectivity is) disabled"
 )
 
 
@@ -33,9 +42,16 @@ def uv_platform(group: NodeGroup) -> str:
 
 
 def told_of(name: str, text: str, refused: str) -> tuple[str, str]:
-    """Return what a tool's failure means, and the end of its message without secrets."""
+    """Return what a tool's failure means, and the end of its message without secrets; of an index
+    that it did not reach, in the place of its many tries, what to do."""
     lines = text.strip().splitlines()
-    told = "\n  ".join(clean(line) for line in lines[-TAIL:])
-    if any(_UNREACHED.search(line) for line in lines):
-        return f"{name} could not reach an index, so nothing is proved", told
-    return f"{name} {refused}", told
+    tries = [line for line in lines if _UNREACHED.search(line)]
+    if not tries:
+        return f"{name} {refused}", "\n  ".join(clean(line) for line in lines[-TAIL:])
+    found = [match for line in tries for match in _HOST.finditer(line)]
+    hosts = dict.fromkeys(clean(next(filter(None, match.groups()))) for match in found)
+    cause = next(filter(None, map(_CAUSE.search, lines)), None)
+    why = f" ({cause[0].lower()})" if cause is not None else ""
+    where = " and ".join(hosts) or "an index"
+    hint = "run it where the index can be reached, or without --prove"
+    return f"{name} could not reach {where}{why}, so nothing is proved", hint
