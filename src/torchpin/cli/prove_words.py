@@ -18,7 +18,8 @@ _UV_PLATFORM = {
 }
 _UNREACHED = regex(
     r"(?i)failed to (?:resolve|fetch|connect|establish)|connection (?:broken|refused|reset)"
-    r"|timed? ?out|dns error|attempts to connect to|connecterror|network (?:was|connectivity is) dis"
+    r"|timed? ?out|dns error|attempts to connect to|connecterror"
+    r"|network (?:was|connectivity is) disabled"
 )
 _HOST = regex(
     r"host='([^'\s]+)'|attempts to connect to ([^\s'\"]+) failed"
