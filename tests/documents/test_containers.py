@@ -76,6 +76,24 @@ def test_environment_of_a_program_by_its_path(first: str, second: str, together:
     assert (one.environment == two.environment) is together
 
 
+@pytest.mark.parametrize(
+    ("named", "together"),
+    [
+        ("uv pip install --python /opt/venv/bin/python", True),
+        ("uv pip install -p /opt/venv", True),
+        ("pip --python /opt/venv/bin/python3 install", True),
+        ("uv pip install --python 3.12", False),
+        ("uv pip install --python /usr/bin/python3", False),
+    ],
+)
+def test_environment_that_an_option_names(named: str, together: bool) -> None:
+    one, two = parts(
+        f"FROM python:3.11\nRUN {named} torch==2.9.1\n"
+        "ENV VIRTUAL_ENV=/opt/venv\nRUN uv pip install torchaudio\n"
+    )
+    assert (one.environment == two.environment) is together
+
+
 def test_environment_of_a_program_is_that_of_the_path_of_the_image() -> None:
     one, two = parts(
         "FROM python:3.11\nRUN /opt/venv/bin/pip install torch==2.9.1\n"
@@ -323,3 +341,49 @@ def test_an_argument_that_chooses_the_base_image() -> None:
         assert part.image is not None
         assert part.image.reference == "pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime"
         assert text[slice(*part.image.span)] == "2.8.0"
+
+
+@pytest.mark.parametrize(
+    ("platform", "machine"),
+    [("linux/arm64", "linux-aarch64"), ("linux/amd64", "linux-x86_64"), ("linux/riscv64", "linux")],
+)
+def test_platform_of_a_service(platform: str, machine: str) -> None:
+    text = (
+        f"services:\n  one:\n    platform: {platform}\n    build: {{args: {{V: 2.9.1}}}}\n"
+        f"  two:\n    platform: {platform}\n    image: python:3.11\n"
+        "    command: pip install torch==2.9.1\n"
+    )
+    dockerfile = "FROM python:3.11\nARG V\nRUN pip install torch==$V\n"
+    found = compose(text, Dockerfile=dockerfile).parts
+    assert [part.platform for part in found] == [machine, machine]
+
+
+def test_an_argument_that_names_a_list(tmp_path: Path) -> None:
+    (tmp_path / "compose.yaml").write_text(
+        "services:\n  one:\n    gpus: all\n    build: {context: ., args: {FILE: list-cpu.txt}}\n"
+    )
+    (tmp_path / "Dockerfile").write_text(
+        "FROM python:3.11\nARG FILE=list.txt\nCOPY . .\nRUN pip install -r $FILE\n"
+    )
+    (tmp_path / "list.txt").write_text(f"-i {CHANNELS}cu126\ntorch==2.9.1\n")
+    (tmp_path / "list-cpu.txt").write_text(f"-i {CHANNELS}cpu\ntorch==2.9.1\n")
+    report = check(Options((str(tmp_path),)), v100("550.54.15"))
+    (found,) = [one for one in report.findings if one.severity == "error"]
+    assert found.code == "TP205" and found.message.startswith("service one: torch 2.9.1+cpu is")
+    assert Path(found.path).name == "list-cpu.txt"
+    assert found.fix is not None
+    assert found.fix.message.endswith("not written: by its name the file is for CPUs")
+
+
+@pytest.mark.parametrize(
+    ("again", "told"), [("", True), ("ARG V\n", False), ("ENV V=2.9.1\n", False)]
+)
+def test_an_argument_before_from_is_not_seen_behind_it(
+    tmp_path: Path, again: str, told: bool
+) -> None:
+    path = tmp_path / "Dockerfile"
+    path.write_text(f"ARG V=2.9.1\nFROM python:3.11\n{again}RUN pip install torch==$V\n")
+    report = check(Options((str(path),)), v100("550.54.15"))
+    grounds = [ground.text for one in report.findings for ground in one.because]
+    words = "ARG V stands before FROM: a stage sees it behind an ARG of its own only"
+    assert (words in grounds) is told

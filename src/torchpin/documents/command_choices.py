@@ -164,3 +164,5 @@ class Choices:
         if self.folder and text and not text.startswith(("/", "~")) and "://" not in text:
             text = f"{self.folder}/{text}"
         self.includes.append(Include(text, constraint, span, span.start))
+        if any(atom.name.startswith("args ") for atom in path):  # what the caller gives decides
+            self.words.append((span, path))

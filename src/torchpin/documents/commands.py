@@ -262,6 +262,7 @@ class Reader(PartMaker):
             return
         parsed = parse(words, PIP, before.rest + 1)
         parsed = parsed._replace(options=[*before.options, *parsed.options])
+        environment = _named_environment(parsed.options) or environment
         self.add(command, parsed, "pip", environment=environment, python=python)
 
     def uv(self, command: Command, at: int, environment: str) -> None:
@@ -277,6 +278,7 @@ class Reader(PartMaker):
                 files = [Option("--requirements", one.atoms, one.span) for one in parsed.arguments]
                 parsed = parsed._replace(options=[*parsed.options, *files], arguments=[])
             parsed = parsed._replace(options=[*before.options, *parsed.options])
+            environment = _named_environment(parsed.options) or environment
             self.add(command, parsed, "uv", environment=environment)
         elif action == "add":
             parsed = parse(words, UV_ADD, at + 1)
@@ -350,6 +352,16 @@ def _own_environment(path: str) -> str:
     if not found or folder in ("", "/usr", "/usr/local", "/opt/conda") or "$" in folder:
         return ""
     return f"{folder}/bin/activate"
+
+
+def _named_environment(options: Iterable[Option]) -> str:
+    """Return the virtual environment, by its ``activate``, that ``--python`` names: its folder, or
+    the Python in it."""
+    for option in options:
+        text = text_of(option.value) if option.name == "--python" and option.value else ""
+        if text.startswith(("/", "./", ".venv")) and "$" not in text:
+            return _own_environment(text) if "/bin/" in text else f"{text}/bin/activate"
+    return ""
 
 
 def _word_atom(text: str) -> Atom:

@@ -76,7 +76,7 @@ def _commands(file: Document, service: Service, read: Read) -> list[Part]:
             file,
             prefix=f"service {name}, ",
             environment=f"service {name}",
-            platform="linux",
+            platform=service.machine,
             image=image,
             uncertain=doubt,
         )
@@ -93,7 +93,11 @@ def _commands(file: Document, service: Service, read: Read) -> list[Part]:
         for number in range(before, len(reader.parts)):  # inside of quotes of its own
             reader.parts[number] = reader.parts[number]._replace(options_at=None)
     own = image_part(
-        file, image, name=f"service {name}, image", platform=None, environment=f"service {name}"
+        file,
+        image,
+        name=f"service {name}, image",
+        platform=service.machine if service.machine != "linux" else None,
+        environment=f"service {name}",
     )
     gpu = service.reserved()
     return [part._replace(gpu=gpu) for part in (*reader.parts, *((own,) if own else ()))]

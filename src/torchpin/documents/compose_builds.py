@@ -36,6 +36,7 @@ class Build(NamedTuple):
     args: Mapping[str, Word]
     span: Span
     gpu: Reserved | None
+    machine: str
     more: Place | None
     """Where a further argument may be written."""
 
@@ -94,7 +95,8 @@ def built(
             if here is None and use.build.gpu is not None and not alone and _for_cpus(use.part):
                 here = moved(use.part, file, _call(use.build, None), reached=True)
             if here is not None:
-                found.append(here._replace(gpu=use.build.gpu))
+                machine = here.platform if here.platform != "linux" else use.build.machine
+                found.append(here._replace(gpu=use.build.gpu, platform=machine))
     return found, tuple(reserved)
 
 
@@ -147,6 +149,7 @@ def _build(file: Document, service: Service) -> Build | None:
         service.listed("build", "args"),
         found[0].at or found[1].span,
         service.reserved(),
+        service.machine,
         _more(file, entry(service.layers[0].node, "build", "args")),
     )
 

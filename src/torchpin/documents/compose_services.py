@@ -25,6 +25,12 @@ _MAIN = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.y
 _VARIABLE = regex(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-+?])([^{}]*))?\})|\$\$")
 _SETTING = regex(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|(.*?))\s*")
 _SECRET = regex(r"(?i)token|secret|pass|key|cred|auth|user|login")
+_MACHINES = {
+    "amd64": "linux-x86_64",
+    "x86_64": "linux-x86_64",
+    "arm64": "linux-aarch64",
+    "aarch64": "linux-aarch64",
+}
 _DEEPEST = 8
 """Services that extend one another."""
 
@@ -65,6 +71,11 @@ class Service(NamedTuple):
         """Return the scalar that counts of a key, ``""`` if there is none."""
         found = self.first(*keys)
         return text_of(self.word(*found)) if found is not None else ""
+
+    @property
+    def machine(self) -> str:
+        """The platform that the service asks for, ``linux``: any."""
+        return _MACHINES.get(self.text("platform").removeprefix("linux/").split("/")[0], "linux")
 
     def word(self, layer: Layer, node: Node) -> Word:
         """Return a scalar with its variables replaced."""

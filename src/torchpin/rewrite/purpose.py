@@ -12,6 +12,7 @@ from torchpin.catalog.labels import kind_of_label
 from torchpin.documents.pins import exact_version
 from torchpin.resolve.model import Plan
 from torchpin.rewrite.request import current_channel, family_declarations
+from torchpin.rewrite.requirement_indexes import home_of
 from torchpin.rules.context import Context, Way, base_name
 from torchpin.rules.model import DISPLAY, UNSAFE
 
@@ -68,6 +69,8 @@ def refusal(way: Way, context: Context, plan: Plan) -> tuple[str, str] | None:
         return DISPLAY, f"+{label} is a vendor's build"
     kinds = plan_kinds(plan)
     named = named_kinds(way.install.root.path)
+    if way.part is not None:
+        named |= named_kinds(home_of(way).path)
     if named and not kinds & named and not ("cpu" in named and kinds <= {"cpu", "macos"}):
         names = " and ".join(MADE_FOR[kind] for kind in sorted(named))
         return DISPLAY, f"by its name the file is for {names}"

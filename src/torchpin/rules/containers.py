@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 PIP_INSTALL = "https://pip.pypa.io/en/stable/cli/pip_install/#description"
 EXTENSIONS = "https://docs.pytorch.org/docs/stable/cpp_extension.html"
+ARG_AND_FROM = "https://docs.docker.com/reference/dockerfile/#understand-how-arg-and-from-interact"
 COMPOSE_GPU = "https://docs.docker.com/compose/how-tos/gpu-support/"
 REDIRECTIONS = "https://www.gnu.org/software/bash/manual/html_node/Redirections.html"
 
@@ -315,6 +316,27 @@ def beside_gpu(finding: Finding, gpu: Reserved) -> Finding:
     )
 
 
+def before_from(part: Part) -> Iterator[Because]:
+    """Yield which arguments of a command stand before ``FROM`` alone: its stage does not see them.
+
+    Source: https://docs.docker.com/reference/dockerfile/#understand-how-arg-and-from-interact.
+    """
+    import re
+
+    from torchpin.documents.kinds import kind_of
+
+    text = part.document.text
+    first = re.search(r"(?im)^[ \t]*FROM\s", text)
+    if first is None or kind_of(part.document.path) != "dockerfile":
+        return
+    written = text[part.span.start : part.span.end]
+    for name in dict.fromkeys(re.findall(r"\$\{?([A-Za-z_]\w*)", written)):
+        said = rf"(?im)^[ \t]*(?:ARG|ENV)\s[^\n]*\b{name}\b"
+        if re.search(said, text[: first.start()]) and not re.search(said, text[first.end() :]):
+            ground = f"ARG {name} stands before FROM: a stage sees it behind an ARG of its own only"
+            yield Because(ground, PUBLISHED, ARG_AND_FROM)
+
+
 def of_part(finding: Finding, part: Part) -> Finding:
     """Return a finding on a command with what the file itself adds to it.
 
@@ -329,6 +351,8 @@ def of_part(finding: Finding, part: Part) -> Finding:
     if finding.code == "TP102" and finding.severity == ERROR and in_a_job(part):
         ground = Because("not an error: the file does not tell the Python of the job", INFERRED, "")
         finding = finding._replace(severity=WARNING, because=(*finding.because, ground))
+    if finding.code == "TP003" and part.image is not None and part.command:
+        finding = finding._replace(because=(*finding.because, *before_from(part)))
     if part.gpu is not None and finding.code == "TP205":
         finding = beside_gpu(finding, part.gpu)
     if part.without_gpu and finding.code == "TP205":
