@@ -135,9 +135,29 @@ def test_jobs_are_ended_when_nobody_reads_any_more() -> None:
         ([], "Segmentation fault", "Segmentation fault"),
         (["Traceback", "ModuleNotFoundError: x"], "", "ModuleNotFoundError: x"),
         (
-            ["noise", "torchpin: --python /no: does not start", "write another"],
+            [
+                "noise",
+                "torchpin: --python /no: does not start",
+                "  write another",
+                "srun: error: n1: task 0: Exited with exit code 2",
+            ],
             "",
-            "torchpin: --python /no: does not start write another",
+            "torchpin: --python /no: does not start; write another",
+        ),
+        (
+            [
+                "srun: error: n1: task 0: Exited with exit code 2",
+                "slurmstepd-n1: error: execve(): /home/me/bin/python: No such file or directory",
+            ],
+            "",
+            "slurmstepd: error: execve(): /home/me/bin/python: No such file or directory; "
+            "the node needs this torchpin by the same path, on a shared file system",
+        ),
+        (
+            ["/usr/bin/python3: No module named torchpin"],
+            "",
+            "/usr/bin/python3: No module named torchpin; the node needs this torchpin by the same "
+            "path, on a shared file system",
         ),
         (
             ["srun: Job step aborted: Waiting up to 32 seconds", "srun: error: n1: task 0: Killed"],

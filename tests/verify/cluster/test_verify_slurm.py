@@ -205,6 +205,7 @@ def test_a_drained_node_is_named_with_the_reason_that_slurm_has(run: Run, slurm:
         (["--", "--no-such-option"], "srun refuses: srun: unrecognized option '--no-such-option'"),
         (["--", "-p", "nowhere"], "invalid partition specified: nowhere"),
         (["--", "-w", "zz9"], "Slurm knows no node zz9"),
+        (["--", "-w", "n[1-2"], "n[1-2: no list of nodes: a bracket has no other"),
         (["--", "-w", "n1", "--constraint=none"], "Invalid feature specification"),
         (["--", "-N", "99"], "srun refuses: "),
         (["--", "-w", "n1", "-x", "n1"], "no node is left"),
@@ -220,6 +221,21 @@ def test_what_srun_refuses_is_wrong_usage_in_its_own_words(
 ) -> None:
     text = run(*words, code=2)
     assert message in " ".join(text.split())
+
+
+def test_an_allocation_that_has_ended(run: Run) -> None:
+    text = " ".join(run("--", "-w", "n1", code=2, SLURM_JOB_ID="999999").split())
+    assert "srun refuses: srun: error: Unable to confirm allocation for job 999999" in text
+    assert "Check SLURM_JOB_ID environment variable" in text
+
+
+@pytest.mark.parametrize("python", ["/nowhere/python", "."])
+def test_a_python_that_is_not_there(run: Run, python: str) -> None:
+    node = run.nodes(f"--python={python}", "--", "-w", "n1", code=1)["n1"]
+    assert node["reason"].startswith("torchpin: --python ")
+    assert node["reason"].endswith(
+        "No such file or directory; write the path of a Python of 3.8 or newer"
+    )
 
 
 def test_no_slurm_at_all(run: Run, tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ _NOISE = regex(
     r"|forcing job termination|error: Application launch failed|Terminating|got SIG|sending"
     r"|interrupt|launch/|Step created|Cancelled pending)"
 )
+_EXIT = regex(r"task 0: Exited with exit code \d+$")
+_NO_TORCHPIN = regex(r"execve\(\): |No module named '?torchpin\b")
 _BY_SLURM = regex(r"(?:srun|slurmstepd|slurmd|slurm_load\w*)(?:-[^:\s]+)?: |allocation failure: ")
 
 
@@ -121,10 +123,16 @@ def reason(node: str, code: int, errors: Sequence[str], words: str) -> str:
     chosen = [line for line in told if "error" in line or "failure" in line] or told
     others = [line for line in errors if not _BY_SLURM.match(line)]
     parts = list(dict.fromkeys(_alike(line, node) for line in chosen))[:3]
-    at = max((at for at, line in enumerate(others) if line.startswith("torchpin: ")), default=-1)
-    last = " ".join(others[at:]) if others else words  # a message of torchpin has several lines
-    if last:
+    parts = [part for part in parts if not _EXIT.search(part)] or parts  # it tells no more
+    own = [at for at, line in enumerate(others) if line.startswith("torchpin: ")]
+    if own:  # a message of torchpin has several lines
+        parts = [part for part in parts if not _EXIT.search(part)]
+        parts += map(str.strip, others[own[-1] :])
+    elif others or words:
+        last = others[-1] if others else words
         parts.append(f"the last that it printed: {last}" if parts else last)
+    if any(map(_NO_TORCHPIN.search, (*errors, words))):
+        parts.append("the node needs this torchpin by the same path, on a shared file system")
     return "; ".join(parts) or f"srun ended with exit code {code} and said nothing"
 
 
@@ -148,6 +156,8 @@ def waiting(node: str, errors: Sequence[str]) -> str:
 
 def usage(errors: Sequence[str]) -> str:
     """Return what ``srun`` said of an option that it does not take, or ``""``."""
+    if any("Unable to confirm allocation" in line for line in errors):
+        return "; ".join(errors[-2:])
     return "; ".join(errors) if any("srun --help" in line for line in errors) else ""
 
 
@@ -181,6 +191,8 @@ def _hostnames(text: str, environ: Mapping[str, str]) -> list[str]:
     """Return the names of a host list, by Slurm itself where it is more than plain ranges."""
     if os.sep in text:  # srun takes a name with a slash for a file
         return _hostnames(_file(text), environ)
+    if text.count("[") != text.count("]"):
+        raise UsageError(f"{clean(text)}: no list of nodes: a bracket has no other")
     names = expand(text)
     if not any("[" in name for name in names):
         return names
