@@ -259,15 +259,18 @@ class HashUnverifiable(Rule):
         """Yield requirements without a digest where another one has one: pip stops at them."""
         if way.install.client != "pip":
             return
+        install = way.install
+        asks = any(o.name == "--require-hashes" for one in install.documents for o in one.options)
         hashed = next(
-            (
-                one
-                for one in way.install.requirements
-                if one.declaration.hashes and one.declaration.marker is None
-            ),
-            None,
-        )
-        if hashed is None:
+            (p for p in (*install.requirements, *install.constraints) if p.declaration.hashes), None
+        )  # pip looks at no markers here
+        if hashed is not None:
+            cause = "a --hash anywhere"
+            why = f"{hashed.declaration.name} has one: pip wants one for every requirement then"
+        elif asks:
+            cause = "the option"
+            why = "--require-hashes makes pip want one for every requirement"
+        else:
             return
         for judged_set, one in context.pairs(way):
             placed = one.selection.placed
@@ -279,12 +282,11 @@ class HashUnverifiable(Rule):
             yield self.finding(
                 placed.document,
                 asked.span,
-                f"{asked.name} has no --hash, and {hashed.declaration.name} has one: pip wants "
-                "one for every requirement then",
+                f"{asked.name} has no --hash, and {why}",
                 severity=ERROR,
                 package=asked.name,
                 target=judged_set.target,
-                because=[Because("a --hash anywhere makes pip check all", PUBLISHED, PIP_HASHES)],
+                because=[Because(f"{cause} makes pip check all", PUBLISHED, PIP_HASHES)],
             )
 
     def bare(self, way: Way, context: Context) -> Iterator[Finding]:
