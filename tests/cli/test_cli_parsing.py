@@ -30,7 +30,7 @@ def test_check_and_fix_share_their_options() -> None:
     # fix rests on no kept result, and mends all that it may
     for name in (
         *("jobs", "no_cache", "ignored", "skip_unknown"),
-        *("baseline", "no_baseline", "changed_since", "evidence"),
+        *("changed_since", "evidence"),
     ):
         del shared[name]
     assert mine == {**shared, "prove": False, "relock": False}

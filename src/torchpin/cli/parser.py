@@ -93,11 +93,20 @@ class Parser(argparse.ArgumentParser):
             word = rest[0].split("=", 1)[0]
             options = [name for action in self._actions for name in action.option_strings]
             if word.startswith("-"):
-                hint = self._meant(word, options) or nearest(word, options)
+                from torchpin.cli.meant import meant
+
+                words = argv[argv.index(rest[0]) :] if rest[0] in argv else rest
+                hint = meant(self._command, words, options, self._formats())
             else:
                 hint = as_gpu(word) if "--gpu" in options else ""
             what = "unknown option" if word.startswith("-") else "unexpected argument"
             raise UsageError(f"{what} {word!r}", hint=hint or f"run `{self.prog} --help`")
+        output = getattr(args, "output", None)
+        if output in self._formats():
+            raise UsageError(
+                f"-o takes the name of a file, not a format: {output}",
+                hint=f"did you mean `--output-format {output}`? (a file of that name: ./{output})",
+            )
         catalog, isolated = getattr(args, "catalog", None), getattr(args, "isolated", False)
         if catalog or isolated or "torchpin.catalog.store" in sys.modules:
             from torchpin.catalog.store import choose
@@ -105,15 +114,16 @@ class Parser(argparse.ArgumentParser):
             choose(catalog, isolated=isolated)
         return args
 
-    def _meant(self, word: str, options: list[str]) -> str:
-        """Return ``did you mean …?`` for an option that has another name here, or ``""``."""
-        if word == "--fix" and self.prog == "torchpin check":
-            return "did you mean `torchpin fix`?"
+    @property
+    def _command(self) -> str:
+        return self.prog.removeprefix("torchpin ")
+
+    def _formats(self) -> tuple[str, ...]:
+        """Return what ``--output-format`` takes; nothing if there is no such option."""
         for action in self._actions:
-            if "--output-format" in action.option_strings and word[2:] in (action.choices or ()):
-                return f"did you mean `--output-format {word[2:]}`?"
-        name = _MEANT.get(word, "")
-        return f"did you mean `{name}`?" if name in options or " " in name else ""
+            if "--output-format" in action.option_strings:
+                return tuple(map(str, action.choices or ()))
+        return ()
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse would print.
@@ -195,14 +205,6 @@ def _head(action: argparse.Action) -> str:
 
 CLOSE = 0.7
 """How like a choice a word must be to be taken for it, where the message lists all choices."""
-_MEANT = {
-    "--dry-run": "--diff",
-    "--format": "--output-format",
-    "--gpus": "--gpu",
-    "--target": "--to",
-    "--version": "torchpin --version",
-}
-"""Options that others have, and what they are called here."""
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
