@@ -24,7 +24,7 @@ from torchpin.rewrite.parts import build_for
 from torchpin.rewrite.request import family_declarations, wants_of
 from torchpin.rewrite.requirements import drafts
 from torchpin.rewrite.reread import may_run
-from torchpin.rules.context import Context, Way
+from torchpin.rules.context import Context, Way, together
 from torchpin.rules.model import SAFE, UNSAFE, FileEdits, Fix
 from torchpin.select.alike import select_all
 from torchpin.select.installs import install_of
@@ -82,7 +82,7 @@ def later_ways(way: Way, context: Context) -> list[Way]:
                 found.setdefault(_key(other, before.placed), []).append(other)
         context.memo["later ways"] = found
     ways: list[Way] = context.memo["later ways"].get(_key(way, placed), [])
-    return [one for one in ways if one is not way]
+    return [one for one in ways if one is not way and together(way, one)]
 
 
 def _key(way: Way, placed: Placed) -> tuple[str, str, Span]:
@@ -97,7 +97,7 @@ def earlier_way(way: Way, context: Context) -> Way | None:
     key = _key(way, before.placed)
     for other in context.ways:
         placed = _torch_placed(other) if other.part is not None and other is not way else None
-        if placed is not None and _key(other, placed) == key:
+        if placed is not None and _key(other, placed) == key and together(way, other):
             return other
     return None
 
