@@ -428,6 +428,8 @@ def client_of(told: str | None, group: NodeGroup | None) -> str:
 
 def bound_groups(fleet: Fleet, path: str) -> frozenset[str]:
     """Return the groups whose profile names the file at ``path``."""
+    if not any(group.files for group in fleet.groups):
+        return frozenset()
     base = os.path.dirname(os.path.abspath(fleet.path)) if fleet.path else os.getcwd()
     real = os.path.realpath(path)
     return frozenset(

@@ -170,7 +170,9 @@ def entry(node: Node | None, *keys: str) -> Node | None:
     """Return the value below a path of keys, merged ones too; None if it is missing."""
     for key in keys:
         direct = node.get(key) if node is not None else None
-        node = direct if direct is not None else dict(pairs(node)).get(key)
+        if direct is None and node is not None and node.get(MERGE) is not None:
+            direct = dict(pairs(node)).get(key)
+        node = direct
         if node is None:
             return None
     return node

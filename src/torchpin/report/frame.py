@@ -131,6 +131,11 @@ def cut(line: str, start: int, end: int, columns: int) -> tuple[str, str]:
     """Return the part of ``line`` that is shown in ``columns``, and the underline of columns
     ``[start, end)``: all of it, or what is around the place where the underline begins."""
     cells = _Cells(line)
+    if len(line) <= columns and not cells.hidden and line.isascii() and line.isprintable():
+        # Each character stands for itself, one column wide.
+        first, last = max(start, 0), min(end, len(line))
+        marked = "^" * (last - first) if start < len(line) else "^"
+        return line, (" " * min(first, len(line)) + marked).rstrip()
     low, high = cells.window(start, columns)
     source: list[str] = []
     marks: list[str] = []

@@ -208,7 +208,7 @@ def pins_in(ways: list[Way], context: Context) -> Iterator[Pins]:
     Each document comes once, and each part of a file.
     """
     found: dict[tuple[str, str], tuple[int, Pins]] = {}
-    kinds = {one.path: one.kind for one in context.documents}
+    kinds, conda = _told_of(context)
     for way in ways:
         part = way.part
         if part is not None and (part.uncertain is not None or part.syntax == IMAGE):
@@ -222,12 +222,23 @@ def pins_in(ways: list[Way], context: Context) -> Iterator[Pins]:
             pins = Pins(way, document, kind, pins_of(document))
             found.setdefault((document.path, name), (rank, pins))
     folders = {folder_of(path) for path, _ in found} | {os.path.normpath(ways[0].project)}
-    for document in context.documents:
-        if document.conda is not None and folder_of(document.path) in folders:
+    for document, folder in conda:
+        if folder in folders:
             pins = Pins(None, document, document.kind, conda_pins(document))
             found.setdefault((document.path, "conda"), (3, pins))
     for _, (_, pins) in sorted(found.items(), key=lambda item: (item[1][0], item[0])):
         yield pins
+
+
+def _told_of(context: Context) -> tuple[dict[str, str], list[tuple[Document, str]]]:
+    """Return the kinds of the documents of a run by path, and those of conda with their folders."""
+    if "kinds and conda" not in context.memo:
+        context.memo["kinds and conda"] = (
+            {one.path: one.kind for one in context.documents},
+            [(one, folder_of(one.path)) for one in context.documents if one.conda is not None],
+        )
+    found: tuple[dict[str, str], list[tuple[Document, str]]] = context.memo["kinds and conda"]
+    return found
 
 
 def overrides(one: Pins, other: Pins) -> bool:

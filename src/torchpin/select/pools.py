@@ -23,6 +23,12 @@ _MOST_OFFERED = 64
 _admitted: dict[str, dict[Version, bool]] = {}
 """By the text of a specifier: which versions it admits, pre-releases too."""
 _MOST_ADMITTED = 1024
+_rows: dict[tuple[int, PlacedIndex, int, bool], list[Candidate]] = {}
+"""By the identity of a tuple of builds that ``_offered`` keeps, and by an index that no file names:
+equal candidates are the same objects."""
+_matched: dict[tuple[str, tuple[int, ...]], tuple[tuple[Candidate, ...], list[Candidate]]] = {}
+"""By the text of a specifier and the identities of candidates, which are kept beside: those that it
+admits."""
 
 
 def version_of(text: str) -> Version:
@@ -146,6 +152,7 @@ def candidates_of(offered: Offer, index: PlacedIndex, rank: int, facts: Facts) -
     if known is None:  # most files of a run ask for the same builds
         if len(_offered) >= _MOST_OFFERED:
             _offered.clear()
+            _rows.clear()
         rows = [
             (
                 build,
@@ -156,10 +163,16 @@ def candidates_of(offered: Offer, index: PlacedIndex, rank: int, facts: Facts) -
             for build in builds
         ]
         known = _offered[id(builds)] = builds, rows
-    return [
+    key = (id(builds), index, rank, inferred)
+    if index.document is None and (shared := _rows.get(key)) is not None:
+        return shared
+    made = [
         Candidate(build, index, version, rank, inferred or guessed, requires)
         for build, version, guessed, requires in known[1]
     ]
+    if index.document is None:
+        _rows[key] = made
+    return made
 
 
 def matching(ask: Ask, candidates: tuple[Candidate, ...], *, pre: bool) -> list[Candidate]:
@@ -172,6 +185,13 @@ def matching(ask: Ask, candidates: tuple[Candidate, ...], *, pre: bool) -> list[
     if len(_admitted) >= _MOST_ADMITTED:
         _admitted.clear()
     text = str(ask.specifier)
+    # The candidates of indexes that no file names are shared: most files of a run ask of the same.
+    key = None
+    if all(one.place.document is None for one in candidates):
+        key = (text, tuple(map(id, candidates)))
+        known = _matched.get(key)
+        if known is not None:
+            return list(known[1])
     verdicts = {} if "===" in text else _admitted.setdefault(text, {})  # it compares spellings
     found: list[Candidate] = []
     for candidate in candidates:
@@ -182,7 +202,12 @@ def matching(ask: Ask, candidates: tuple[Candidate, ...], *, pre: bool) -> list[
         if verdict:
             found.append(candidate)
     finals = [c for c in found if not c.version.is_prerelease]
-    return finals or found
+    if key is None:
+        return finals or found
+    if len(_matched) >= _MOST_ADMITTED:
+        _matched.clear()
+    _matched[key] = candidates, finals or found
+    return list(finals or found)
 
 
 def fitting(found: list[Candidate], target: Target) -> list[Candidate]:
