@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from torchpin.catalog.model import WATCHED
 from torchpin.documents.atoms import Atom, Word, cut, is_known, text_of
@@ -82,7 +82,20 @@ def edited_part(way: Way, edits: Sequence[FileEdits]) -> Install:
     other = disagreement(old, new, part, after)
     if other:
         raise RewriteError(f"{other} uses the same variable for another install", path=root.path)
+    return without_met(whole_install(way, after, texts), after, way.before)
+
+
+def whole_install(way: Way, after: Part, texts: Mapping[str, str]) -> Install:
+    """Return what a part asks for in place of that of a way, what is there already included.
+
+    Args:
+        texts: new texts of files that it includes, by their real paths.
+
+    Raises:
+        RewriteError: it includes a file that it did not before.
+    """
     documents = {os.path.realpath(one.path): one for one in way.install.documents}
+    mine = os.path.realpath(after.document.path)
 
     def load(path: str) -> Document:
         key = os.path.realpath(path)
@@ -93,7 +106,7 @@ def edited_part(way: Way, edits: Sequence[FileEdits]) -> Install:
             return read_requirements(document.path, document.encode(texts[key]))
         return document
 
-    install = install_of(
+    return install_of(
         after.document,
         load,
         client=way.install.client,
@@ -101,7 +114,6 @@ def edited_part(way: Way, edits: Sequence[FileEdits]) -> Install:
         extra_indexes=way.extra_indexes,
         part=after,
     )
-    return without_met(install, after, way.before)
 
 
 def shared_list(old: Document, part: Part, edited: Sequence[str], root: Document) -> str:

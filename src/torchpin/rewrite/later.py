@@ -10,15 +10,15 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from torchpin.catalog.model import Build
-from torchpin.documents.base import Document, Edit, Span, apply_edits, line_starts, position
-from torchpin.errors import RewriteError, TorchpinError
+from torchpin.documents.base import Edit, Span, apply_edits, line_starts, position
+from torchpin.errors import RewriteError
 from torchpin.fleet.model import Target
 from torchpin.judge.model import FAILS
 from torchpin.judge.verdict import judge, judge_companion
 from torchpin.named import NamedTuple
 from torchpin.resolve.model import Plan, Request, Want
 from torchpin.resolve.solve import solve
-from torchpin.rewrite.commands import reread, same_part
+from torchpin.rewrite.commands import reread, same_part, whole_install
 from torchpin.rewrite.draft import RefusedError
 from torchpin.rewrite.parts import build_for
 from torchpin.rewrite.request import family_declarations, wants_of
@@ -27,7 +27,6 @@ from torchpin.rewrite.reread import may_run
 from torchpin.rules.context import Context, Way, together
 from torchpin.rules.model import SAFE, UNSAFE, FileEdits, Fix
 from torchpin.select.alike import select_all
-from torchpin.select.installs import install_of
 from torchpin.select.model import Install, Placed, SelectedSet
 from torchpin.select.parts import Installed, without_installed, without_met
 
@@ -183,29 +182,9 @@ def _edited(way: Way, edits: Sequence[FileEdits]) -> Install | None:
         return None
     if after is None:
         return None
-    documents = {os.path.realpath(one.path): one for one in way.install.documents}
-
-    def load(path: str) -> Document:
-        from torchpin.documents.requirements import read_requirements
-
-        key = os.path.realpath(path)
-        if key not in documents:
-            raise RewriteError("not part of the install", path=path)
-        known = documents[key]
-        if key in texts:
-            return read_requirements(known.path, known.encode(texts[key]))
-        return known
-
     try:
-        return install_of(
-            after.document,
-            load,
-            client=way.install.client,
-            private=dict(way.private),
-            extra_indexes=way.extra_indexes,
-            part=after,
-        )
-    except TorchpinError:
+        return whole_install(way, after, texts)
+    except RewriteError:
         return None
 
 
