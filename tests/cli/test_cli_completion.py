@@ -29,6 +29,9 @@ ASKED = {
     "torchpin catalog show torch 2.14.": {"2.14.0", "2.14.1"},
     "torchpin catalog show torch --channel cu13": {"cu130", "cu132"},
     "torchpin completion f": {"fish"},
+    "torchpin verify --kubernetes --im": {"--image", "--image-pull-secret"},
+    "torchpin verify --kubernetes --kind ": {"daemonset", "job"},
+    "torchpin verify --slurm --at": {"--at-once"},
     "torchpin check req": {"requirements.txt"},
     "torchpin constraints --group vo": {"volta"},
 }

@@ -66,7 +66,8 @@ def _fill(
         if parts is not None and not hasattr(module, "parser"):
             _fill(stub, parts, rest[0] if rest else "", f"{prefix}{name}_", [])
         else:
-            below.choices[name] = module.parser()
+            asked = [one for one in getattr(module, "TOPICS", ()) if f"--{one}" in rest]
+            below.choices[name] = module.parser(*asked[:1])
 
 
 def parsers_of(tree: argparse.ArgumentParser) -> Iterable[Parser]:
