@@ -181,6 +181,15 @@ def test_a_python_that_the_release_refuses(capsys: pytest.CaptureFixture[str]) -
     assert "torch 2.15.0 requires Python >=3.11, not 3.9 [measured]" in said
 
 
+def test_a_driver_that_left_the_gpu_behind(capsys: pytest.CaptureFixture[str]) -> None:
+    for torch in ("2.15.0", "2.14.1"):
+        words = ("--gpu", "V100", "--torch", torch, "--driver", "590.44.01")
+        code, said, _ = run(capsys, *words)
+        assert code == 1
+        assert "it cannot be built either" in said
+        assert "no longer supports Tesla V100 (sm_70): R580 is the last branch that does" in said
+
+
 def test_amd_says_what_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
     code, said, _ = run(capsys, "--gpu", "gfx803", "--torch", "2.14.1")
     assert code == 0

@@ -291,3 +291,16 @@ def test_comments_fit_80_columns(form: str, tmp_path: Path) -> None:
         assert command[:5] == ["uv", "pip", "install", "-c", "FILE"]
         assert command[-1] == "torch"
         assert command.count("--find-links") == 3
+
+
+def test_what_never_runs_there_is_not_called_the_last_that_ran(tmp_path: Path) -> None:
+    new = ("--isolated", "--gpu", "V100", "--driver", "590.44.01", "--python", "3.11")
+    done = torchpin("constraints", *new, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "last release with a wheel for Tesla V100: 2.14.1+cu126" in done.stderr
+    (tmp_path / "requirements.txt").write_text("torch\n")
+    for command in ("resolve", "check"):
+        said = torchpin(command, *new, "requirements.txt", cwd=tmp_path).stdout
+        assert "with a wheel for Tesla V100" in said
+        assert "that ran" not in said
+        assert "that did is" not in said

@@ -218,6 +218,14 @@ def test_a_driver_too_new_for_the_gpu() -> None:
     }
 
 
+def test_nothing_is_built_for_a_gpu_that_the_driver_left_behind() -> None:
+    (new,) = answer(request((group("v", V100, driver="590.44.01"),), "torch")).unserved
+    assert (new.last_release, new.recipe) == ("2.14.1+cu126", ())
+    (old,) = answer(request((group("v", V100, driver="550.54.15"),), "torch!==2.15.0")).unserved
+    assert old.last_release == "2.14.1+cu126"
+    assert old.recipe
+
+
 @pytest.mark.parametrize(
     ("name", "driver", "text"),
     [

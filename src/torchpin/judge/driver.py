@@ -44,17 +44,18 @@ def judge_driver(
     if version_key(group.driver) is None:
         text = f"driver {group.driver} is not a version that NVIDIA's tables know"
         return (Reason("driver", UNKNOWN, text, INFERRED, "", gpu),)
-    dropped = _dropped(gpu, group.driver, drivers)
-    if dropped:
-        return dropped
+    gone = dropped(gpu, group.driver, drivers)
+    if gone:
+        return gone
     reasons = [*_first(gpu, group.driver, drivers)]
     reasons.append(_floor(subject, cuda, gpu, how, group, group.driver, drivers))
     return tuple(reasons)
 
 
-def _dropped(gpu: Gpu, driver: str, drivers: Drivers) -> tuple[Reason, ...]:
-    """A driver newer than the last branch that supports the GPU."""
-    assert gpu.capability is not None
+def dropped(gpu: Gpu, driver: str, drivers: Drivers) -> tuple[Reason, ...]:
+    """Return why a driver is newer than the last branch that supports the GPU; empty: it is not."""
+    if gpu.capability is None:
+        return ()
     last, branch = drivers.gpu_last_branch(gpu.capability), drivers.branch_of(driver)
     if last is None or branch is None or int(branch) <= int(last.value):
         return ()

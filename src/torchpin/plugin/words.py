@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpin.report.lines import place_of, unique
+from torchpin.report.lines import last_wheel, place_of, unique
 from torchpin.report.style import clean
 from torchpin.resolve.model import Outcome
 
@@ -30,10 +30,8 @@ def split_text(outcome: Outcome, group: str | None) -> str:
         )
         lines.append(f"  {', '.join(names)}: {shown} (from {place_of(plan)})")
     for unserved in outcome.unserved:
-        last = f"; last release that ran: {unserved.last_release}" if unserved.last_release else ""
-        lines.append(
-            f"  {clean(unserved.target.text)}: nothing: {clean(unserved.because)}{clean(last)}"
-        )
+        last = f"; {last_wheel(unserved)}" if unserved.last_release else ""
+        lines.append(f"  {clean(unserved.target.text)}: nothing: {clean(unserved.because)}{last}")
     why = because_lines(outcome)
     if why:
         lines += ["why not one set:" if outcome.plans else "why:", *why]

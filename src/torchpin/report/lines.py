@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchpin.resolve.model import Plan
+from torchpin.report.style import clean
+from torchpin.resolve.model import Plan, Unserved
 from torchpin.select.channels import channel_url
 
 _OS = {"linux": "linux", "windows": "win32", "macos": "darwin"}
@@ -134,3 +135,8 @@ def platform_marker(platforms: list[str], others: tuple[str, ...]) -> str:
                 for platform in mine
             ]
     return " or ".join(parts)
+
+
+def last_wheel(unserved: Unserved) -> str:
+    """Return the last release with a wheel for the GPU, whatever else keeps it from running."""
+    return f"last release with a wheel for {clean(unserved.gpu or '')}: {unserved.last_release}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchpin.judge.model import Verdict
-from torchpin.report.lines import place_of, requirement_lines, unique
+from torchpin.report.lines import last_wheel, place_of, requirement_lines, unique
 from torchpin.report.model import Locator, cells_text, plural
 from torchpin.report.style import Style, clean
 from torchpin.resolve.model import Outcome, Plan
@@ -129,7 +129,7 @@ def resolve(outcome: Outcome, style: Style, client: str = "pip", *, split: bool 
         out += ("", f"{style.paint('error', 'Not served')}: {target}{gpu}")
         out.append(f"  {clean(unserved.because)}")
         if unserved.last_release:
-            out.append(f"  last release that ran there: {unserved.last_release}")
+            out.append(f"  {last_wheel(unserved)}")
         if unserved.recipe:
             out += ("  or build it:", *(f"    {clean(line)}" for line in unserved.recipe))
     return "\n".join(out) + "\n"

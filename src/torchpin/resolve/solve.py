@@ -210,6 +210,9 @@ def _unserved(request: Request, space: Space, number: int) -> Unserved:
     # The GPU that lags behind most is the one to name.
     from packaging.version import Version
 
+    from torchpin.catalog.drivers import load_drivers
+    from torchpin.judge.driver import dropped
+
     name, build = min(
         last.items(),
         key=lambda one: (one[1] is not None, Version(one[1].version if one[1] else "0")),
@@ -219,13 +222,15 @@ def _unserved(request: Request, space: Space, number: int) -> Unserved:
         platform = target.group.platform
         because = f"no torch wheel for {platform} was ever published that runs on {name_gpu(gpu)}"
     newest = space.catalog.newest("torch")
-    dropped = build is None or build.version != newest
+    build_it = build is None or build.version != newest
+    if target.group.driver is not None and dropped(gpu, target.group.driver, load_drivers()):
+        build_it = False  # the driver runs nothing at all on it
     return Unserved(
         target,
         name,
         f"{build.version}+{build.channel}" if build is not None else None,
         because,
-        recipe(gpu, newest) if dropped else (),
+        recipe(gpu, newest) if build_it else (),
     )
 
 

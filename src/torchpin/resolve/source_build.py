@@ -79,7 +79,7 @@ def source_build(asked: Asked, catalog: Catalog) -> SourceBuild:
             if r.question in ("kernels", "libraries", "vendor")
         )
         return SourceBuild(asked, WHEEL, told, wheel=wheel, last=last)
-    refused = _python_refused(asked, catalog)
+    refused = _python_refused(asked, catalog) or _gpu_dropped(asked)
     if refused is not None:
         return SourceBuild(asked, IMPOSSIBLE, (refused,), last=last)
     blocked = _blocked(asked, space, at)
@@ -171,6 +171,19 @@ def _python_refused(asked: Asked, catalog: Catalog) -> Note | None:
         if build.requires_python and not SpecifierSet(build.requires_python).contains(plain):
             text = f"torch {asked.torch} requires Python {build.requires_python}, not {plain}"
             return Note(text, build.evidence, build.source)
+    return None
+
+
+def _gpu_dropped(asked: Asked) -> Note | None:
+    """Say that the driver supports one of the GPUs no more: nothing runs there, however built."""
+    if asked.driver is None:
+        return None
+    from torchpin.catalog.drivers import load_drivers
+    from torchpin.judge.driver import dropped
+
+    for gpu in asked.gpus:
+        for reason in dropped(gpu, asked.driver, load_drivers()):
+            return Note(reason.text, reason.evidence, reason.source)
     return None
 
 

@@ -123,7 +123,7 @@ def unserved_text(outcome: Outcome) -> str:
     first = outcome.unserved[0]
     last = ""
     if first.last_release and "the last torch" not in first.because:
-        last = f"; the last release that did is {first.last_release}"
+        last = f"; the last release with a wheel for {first.gpu} is {first.last_release}"
     build = "; `torchpin resolve` tells how to build one" if first.recipe else ""
     return f"no published wheel serves {first.target.text}: {first.because}{last}{build}"
 
