@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpin.documents.discover import FILES_PATTERN, discover, kind_of
+from torchpin.documents.discover import FILES_PATTERN, discover, kind_of, load
 from torchpin.documents.discover import KINDS as ALL
 from torchpin.errors import UsageError
 
@@ -183,3 +183,54 @@ def test_a_named_profile_stands_for_its_folder(tmp_path: Path) -> None:
     profile.write_text("[fleet.a]\ngpus = []\n")
     found = discover([str(profile)], ALL)
     assert [Path(one.path).name for one in found.files] == ["requirements.txt"]
+
+
+ENVIRONMENT = (
+    "channels: [conda-forge]\ndependencies:\n  - python=3.11\n  - pip:\n    - torch==2.9.1\n"
+)
+WITHOUT_CHANNELS = "name: x\ndependencies:\n  - pip:\n      - torch==2.9.1\n"
+CHART = "name: x\ndependencies:\n  - name: torch\n    version: 1.0.0\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "taken"),
+    [
+        ("conda/gpu.yml", ENVIRONMENT, True),
+        ("envs/train-env.yaml", ENVIRONMENT, True),
+        ("env_cuda.yml", ENVIRONMENT, True),
+        ("gpu.yml", ENVIRONMENT, True),
+        ("deploy/pytorch.yaml", WITHOUT_CHANNELS, True),
+        ("requirements/dev.yml", ENVIRONMENT, True),
+        ("py311.yml", ENVIRONMENT.replace("torch", "numpy"), False),
+        ("charts/torchserve.yaml", CHART, False),
+        ("gpu.yaml", "image: torch\n", False),
+        ("values.yaml", ENVIRONMENT, False),
+    ],
+)
+def test_odd_names_are_told_by_their_keys(
+    tmp_path: Path, name: str, text: str, taken: bool
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, "utf-8")
+    found = discover([str(tmp_path)], ALL).files
+    assert [(one.path, one.kind) for one in found] == (
+        [(str(path), "environment.yml")] if taken else []
+    )
+
+
+@pytest.mark.parametrize("below", ["", ".github", ".github/workflows"])
+def test_ci_files_are_known_wherever_one_stands(
+    tmp_path: Path, below: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / ".github" / "workflows" / "ci.yml"
+    path.parent.mkdir(parents=True)
+    path.write_text("jobs:\n  a:\n    steps:\n      - run: pip install torch\n", "utf-8")
+    monkeypatch.chdir(tmp_path / below)
+    (found,) = discover(["."], ALL).files
+    assert found.kind == "github-workflow"
+    assert load(found.path, {}).kind == "github-workflow"
+    (named,) = discover([found.path], ALL).files
+    assert named.kind == "github-workflow"
+    (given,) = discover([str(tmp_path / ".github" / "workflows")], ALL).files
+    assert given.kind == "github-workflow"

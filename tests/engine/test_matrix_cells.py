@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -120,3 +121,51 @@ def test_names_that_the_message_speaks_of_are_kept() -> None:
     every = {*cells, (("torch", "2.1.0"), ("torchvision", "0.16.0"))}
     assert fewest(cells, every, "torch 2.0.0 has no wheel") == ((("torch", "2.0.0"),),)
     assert fewest(cells, every, "torchvision 0.15.0") == ((("torchvision", "0.15.0"),),)
+
+
+LISTS = """\
+on: push
+jobs:
+  test:
+    runs-on: ubuntu-24.04
+    strategy:
+      matrix:
+        python: ["3.11", "3.12"]
+        x: [cpu, old]
+    steps:
+      - uses: actions/setup-python@v5
+        with: {python-version: "${{ matrix.python }}"}
+      - run: pip install -r requirements-${{ matrix.x }}.txt
+"""
+
+
+def found_in(
+    folder: Path, capsys: pytest.CaptureFixture[str], *paths: str
+) -> list[dict[str, object]]:
+    (folder / ".github" / "workflows" / "ci.yml").write_text(LISTS)
+    (folder / "requirements-cpu.txt").write_text("torch==2.11.0\n")
+    (folder / "requirements-old.txt").write_text("torch==2.1.0\ntorchvision==0.21.0\n")
+    said = run(capsys, "check", "--output-format=json", *paths, "--gpu=A100", "--python=3.11")
+    found: list[dict[str, object]] = json.loads(said)["findings"]
+    return [one for one in found if one["severity"] == "error"]
+
+
+def test_a_list_that_a_cell_installs_names_it(
+    workflow: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    by_code = {one["code"]: one for one in found_in(tmp_path, capsys, str(Path(workflow).parent))}
+    assert by_code["TP102"]["matrix"] == [{"python": "3.12", "x": "old"}]
+    assert by_code["TP301"]["matrix"] == [{"x": "old"}]
+    related: Any = by_code["TP301"]["related"]
+    assert [one["message"] for one in related] == ["installed here"]
+
+
+def test_what_is_found_without_the_matrix_names_no_cell(
+    workflow: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    by_code = {one["code"]: one for one in found_in(tmp_path, capsys, str(tmp_path))}
+    assert by_code["TP102"]["matrix"] == [{"python": "3.12", "x": "old"}]
+    assert by_code["TP301"]["matrix"] == []
+    # Python 3.12 is met by the job alone: what mends it serves that Python.
+    mended: Any = by_code["TP102"]["fix"]
+    assert "torch==2.2.2" in mended["message"]

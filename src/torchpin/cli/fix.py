@@ -174,6 +174,13 @@ def stale_locks(result: FixResult) -> list[Relock]:
             continue
         if document.lock is None or document.lock.tool not in ("uv", "poetry", "pdm"):
             continue
+        if document.path.endswith(".py.lock"):  # of one script
+            script = document.path.removesuffix(".lock")
+            if concerned & {document.path, script}:
+                asked = [one for one in result.report_after.documents if one.path == script]
+                names = {one.name for each in asked for one in each.declarations}
+                found.append(Relock(document.path, command_of(document, names)))
+            continue
         folder = os.path.dirname(os.path.abspath(document.path))
         mine = [
             one
@@ -199,10 +206,12 @@ def no_lock(result: FixResult) -> str:
 
 
 def path_of_project(path: str) -> bool:
-    """True for a project file or a lock."""
+    """True for a project file or a lock; a script and its lock are no project."""
     from torchpin.documents.kinds import PART_KINDS, REQUIREMENTS, kind_of
 
-    return kind_of(path) not in (None, REQUIREMENTS, *PART_KINDS)
+    if path.endswith(".py.lock"):
+        return False
+    return kind_of(path) not in (None, REQUIREMENTS, "script", "pylock", *PART_KINDS)
 
 
 def is_below(path: str, folder: str) -> bool:

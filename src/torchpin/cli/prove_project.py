@@ -115,6 +115,7 @@ def workspaces(
                 if one.lock is not None
                 and one.lock.tool in _LOCK
                 and os.path.dirname(os.path.abspath(one.path)) == folder
+                and not one.path.endswith(".py.lock")
             ),
             None,
         )

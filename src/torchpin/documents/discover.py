@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Mapping, Sequence
 
 from torchpin import seen
 from torchpin.documents.ignored import ignored_below
 from torchpin.documents.kinds import FILES_PATTERN, KINDS, LOCKS, LONE, PART_KINDS, kind_of
-from torchpin.documents.loader import load, plain_bytes
+from torchpin.documents.loader import is_environment, load, plain_bytes
 from torchpin.errors import TorchpinError, UsageError
 from torchpin.named import NamedTuple
+from torchpin.patterns import regex
 
 __all__ = [
     "FILES_PATTERN",
@@ -63,8 +65,16 @@ _HEAD = 32 * 1024
 """Bytes of a Python file in which a block of metadata is looked for."""
 _LARGEST = 1024 * 1024
 """Bytes; a larger script carries data (a self-extracting installer), not pins."""
+_YAML = (".yml", "yaml")
 _TOLD = 3
 """Folders that could not be listed, which are told one by one."""
+_MAYBE = regex(
+    r"(?:env|conda|mamba|cuda|gpu|cpu|rocm|torch|requirement|depend|install|setup|py\d)[^/]*\.ya?ml$"
+    r"|(?:^|/)(?:env|environment|deps|dependencies|requirements|install|installation|setup)"
+    r"/[^/]+\.ya?ml$",
+    re.IGNORECASE,
+)
+"""Names and folders of YAML files that may be environments of conda, which their keys tell."""
 _OTHER_KINDS = (".toml", ".lock", ".json", ".yaml", ".yml", ".py", ".cfg", ".whl", ".zip")
 
 
@@ -84,6 +94,8 @@ class Candidate(NamedTuple):
     """Named by the user, or a project file with a lock beside it: taken unseen."""
     link: str
     """Where a link leads, ``""`` for other files."""
+    by_keys: bool = False
+    """Its name only hints at its kind: taken if its keys say so."""
 
 
 class Listing(NamedTuple):
@@ -147,6 +159,8 @@ def discover(paths: Sequence[str], kinds: frozenset[str] | None = None) -> Found
             if trace is not None:
                 digests[one.path] = digest_of(content)
             if sniffed and not _matters(one.kind, content):
+                continue
+            if one.by_keys and not (isinstance(content, bytes) and is_environment(content)):
                 continue
         if not single:
             place = one.link or os.path.realpath(one.path)
@@ -212,7 +226,7 @@ def _kind_by_keys(path: str) -> str | None:
     """Return the kind of a YAML file whose name does not tell: an environment of conda."""
     if not path.lower().endswith((".yml", ".yaml")):
         return None
-    from torchpin.documents.loader import is_environment, read_bytes
+    from torchpin.documents.loader import read_bytes
 
     return "environment.yml" if is_environment(read_bytes(path, _LARGEST)) else None
 
@@ -252,7 +266,7 @@ def _walk(
     once."""
     found: list[Candidate] = []
     stack = [root]
-    top = os.path.basename(os.path.abspath(root))
+    top = _above(root)
     ignored = ignored_below(root or ".")
     begin = 0 if root in (".", "") else len(os.path.join(root, ""))
     while stack:
@@ -291,13 +305,19 @@ def _walk(
                         if entry.is_symlink():
                             places.append((path, os.path.realpath(path)))
                 elif entry.is_file():
-                    kind = kind_of(path if folder != root else os.path.join(top, name))
+                    beside = path if folder != root else os.path.join(top, name)
+                    if top and folder != root and top[0] == ".":
+                        beside = os.path.join(top, path[begin:])
+                    kind = kind_of(beside)
+                    maybe = kind is None and name[-4:] in _YAML and _MAYBE.search(beside)
+                    if maybe:
+                        kind = "environment.yml"
                     if kind is None or (name.startswith(".") and kind not in PART_KINDS):
                         continue
                     locked = locked or (kind in LOCKS and not name.endswith(".py.lock"))
                     if kind in wanted:
                         link = os.path.realpath(path) if entry.is_symlink() else ""
-                        here.append(Candidate(path, kind, False, link))
+                        here.append(Candidate(path, kind, False, link, bool(maybe)))
             except OSError as error:  # a link that leads to itself
                 skipped.append((path, error.strerror or str(error)))
         if locked:
@@ -305,6 +325,14 @@ def _walk(
         found += here
         stack += reversed(below)
     return sorted(found)
+
+
+def _above(root: str) -> str:
+    """Return the folders of a root that tell what its files are: ``.github/workflows``; else its
+    own name."""
+    names = os.path.abspath(root).split(os.sep)
+    hidden = [at for at, name in enumerate(names) if name in _HIDDEN_FOLDERS]
+    return os.sep.join(names[hidden[-1] :] if hidden else names[-1:])
 
 
 def _name(entry: os.DirEntry[str]) -> str:

@@ -112,12 +112,14 @@ _ODD = regex(
     r"(?:^|/)(?:setup\.py|noxfile\.py|(?:GNU)?[Mm]akefile\.[^/]+|[^/]*(?:ocker|ontainer)file[^/]*)$"
 )
 """Of these names those that the pattern may know all the same."""
+_CI_FOLDERS = regex(r"/\.(?:github|gitlab|circleci|azure)")
 _PYLOCK = regex(r"pylock(?:\.[^./]+)?\.toml")
 
 
 def kind_of(path: str) -> str | None:
     """Return the kind of a file by its path, None if the name says nothing.
 
+    Of a CI file the folder tells: where the path does not name it, it is the working folder's.
     Any other Python file is a ``script``, which may hold a block of metadata.
     """
     name = path.replace(os.sep, "/")
@@ -129,6 +131,11 @@ def kind_of(path: str) -> str | None:
     if base.endswith(_OTHERS) and _ODD.search(name) is None:
         return "script" if base.endswith(".py") else None
     match = FILES_PATTERN.search(name)
+    if match is None and base.endswith((".yml", ".yaml")) and not os.path.isabs(path):
+        here = os.getcwd().replace(os.sep, "/")
+        if _CI_FOLDERS.search(here) is not None:  # `torchpin check ci.yml` in .github/workflows
+            name = f"{here}/{name}"
+            match = FILES_PATTERN.search(name)
     if match is None:
         return "script" if name.endswith(".py") else None
     if match[1] is None:

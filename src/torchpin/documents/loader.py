@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 
 from torchpin import seen
@@ -110,18 +111,20 @@ def kind_by_text(data: bytes) -> str:
     head = data[:80].partition(b"\n")[0]
     if head.startswith(b"#!") and head.split()[-1].endswith((b"sh", b"-e", b"-x")):
         return "shell"
-    if data[:1] in (b"F", b"A", b"#"):
-        from re import match
-
-        if match(rb"(?:#[^\n]*\n|\s*\n|ARG [^\n]*\n)*FROM [^\s=]+(?:\s+[Aa][Ss] \S+)?\s*\n", data):
-            return "dockerfile"
+    if data[:1] in (b"F", b"A", b"#") and re.match(
+        rb"(?:#[^\n]*\n|\s*\n|ARG [^\n]*\n)*FROM [^\s=]+(?:\s+[Aa][Ss] \S+)?\s*\n", data
+    ):
+        return "dockerfile"
     return "requirements"
 
 
 def is_environment(data: bytes) -> bool:
-    """True if a YAML file holds ``channels`` and ``dependencies``, as those of conda do."""
+    """True if a YAML file holds ``dependencies`` and ``channels``, or a list for pip among the
+    dependencies, as those of conda do."""
     text = b"\n" + data
-    return b"\nchannels:" in text and b"\ndependencies:" in text
+    if b"\ndependencies:" not in text:
+        return False
+    return b"\nchannels:" in text or re.search(rb"\n[ \t]*- pip:[ \t]*\r?\n", text) is not None
 
 
 def read_as(
@@ -259,7 +262,8 @@ def _locks(folder: str) -> tuple[str, ...]:
         names = sorted(os.listdir(folder or "."))
     except OSError:  # who reads the project file tells
         return ()
-    found = [(kind_of(name), os.path.join(folder, name)) for name in names]
+    mine = [name for name in names if not name.endswith(".py.lock")]  # those are of scripts
+    found = [(kind_of(name), os.path.join(folder, name)) for name in mine]
     ranked = [(LOCKS.index(kind), place) for kind, place in found if kind in LOCKS]
     return tuple(place for _, place in sorted(ranked) if os.path.isfile(place))
 

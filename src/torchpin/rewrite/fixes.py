@@ -81,7 +81,11 @@ class Maker:
 
     def _telling(self, finding: Finding) -> Iterator[tuple[int, Way]]:
         """Yield the ways, with their numbers, that a finding is on."""
-        return (one for one in self._ways.get(finding.path, ()) if one[1].tells(finding))
+        found = [one for one in self._ways.get(finding.path, ()) if one[1].tells(finding)]
+        if finding.python is None or len(found) < 2:
+            return iter(found)
+        # A list that several commands install: what one of them finds, its own plan mends.
+        return iter([one for one in found if met_by(finding, one[1])] or found)
 
     def _on(self, way: Way) -> Iterator[Finding]:
         """Yield the findings on the files of a way."""
@@ -198,6 +202,15 @@ class Maker:
                 edit = delete_option(way.part, document, declaration.line_span)
                 return Fix(UNSAFE, f"remove {declaration.name}", (FileEdits(document, (edit,)),))
         return drop_line(finding)
+
+
+def met_by(finding: Finding, way: Way) -> bool:
+    """True if a way is for one of the targets on which a finding was made."""
+    groups = (finding.group or "").split(", ")
+    pythons = (finding.python or "").split(", ")
+    return any(
+        one.target.group.name in groups and str(one.target.python) in pythons for one in way.sets
+    )
 
 
 def computed(way: Way) -> bool:

@@ -44,7 +44,14 @@ def command_of(lock: Document, declared: Iterable[str]) -> tuple[str, ...]:
         return ("poetry", "update", "--lock", *names)
     if tool == "pdm":
         return ("pdm", "update", "--no-sync", *names)
-    return ("uv", "lock", *(word for name in names for word in ("--upgrade-package", name)))
+    script = os.path.basename(lock.path).removesuffix(".lock")
+    of_script = ("--script", script) if script.endswith(".py") else ()
+    return (
+        "uv",
+        "lock",
+        *of_script,
+        *(word for name in names for word in ("--upgrade-package", name)),
+    )
 
 
 def relock_command(lock: Document, declared: Iterable[str]) -> str:

@@ -343,7 +343,7 @@ def of_part(finding: Finding, part: Part) -> Finding:
     An error of a command that may not run as it reads is a warning that says so; what the Python
     or the C library decides names the image that brings it.
     """
-    if part.cell and finding.path == part.document.path:
+    if part.cell:
         finding = finding._replace(cells=(part.cell,))
     if part.uncertain is not None and finding.severity == ERROR:
         ground = Because(f"not an error: {part.uncertain}", INFERRED, "")

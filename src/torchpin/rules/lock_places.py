@@ -72,7 +72,7 @@ class LockFromOtherIndex(LockRule):
                 document,
                 span,
                 f"{package.name} {package.version} is locked from {place}, "
-                f"the project names {names}",
+                f"the {'script' if root.kind == 'script' else 'project'} names {names}",
                 package=package.name,
                 because=(
                     Because(

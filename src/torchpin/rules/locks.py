@@ -23,6 +23,7 @@ from torchpin.rules.lock_spellings import (
     wanted,
     where_of,
 )
+from torchpin.rules.lock_stops import ways_of
 from torchpin.rules.model import DISPLAY, WARNING, Because, Finding, Fix, Related
 from torchpin.rules.project_words import UV, ProjectRule, needs_of
 from torchpin.select.channels import index_kind, redact
@@ -41,6 +42,14 @@ class LockRule(ProjectRule):
     """Base of the rules that compare a project with its lock."""
 
     clients: ClassVar[tuple[str, ...]] = ("uv", "poetry", "pdm")
+
+    def check(self, way: Way, context: Context) -> Iterator[Finding]:
+        """Look at a project, or at a script that has a lock of its own, once."""
+        root = way.install.root
+        if root.kind != "script" or root.project is None:
+            yield from super().check(way, context)
+        elif way is ways_of(root, context)[0]:
+            yield from self.examine(root, root.project, way, context)
 
     def examine(
         self, root: Document, project: Project, way: Way, context: Context
@@ -132,11 +141,13 @@ class LockOutOfDate(LockRule):
     ) -> Finding:
         """Return the finding at a place of the project, or of the lock."""
         told = _CHECK.get(lock.tool, "the lock no longer belongs to the project")
+        if document.path.endswith(".py.lock"):
+            told = "uv lock --check --script and uv run --locked fail; a plain uv run locks anew"
         related = [Related(document.path, 1, "the lock")] if where is not document else []
         return self.finding(
             where,
             span,
-            f"{base_name(document.path)} is out of date: {text}",
+            f"{base_name(document.path)} is out of date: {told_of(where, text)}",
             package=package,
             because=(
                 Because(told, MEASURED, UV)
@@ -260,6 +271,11 @@ class LockOutOfDate(LockRule):
             told = " and ".join(sorted(redact(url) for url in known if url))
             if span is not None:
                 yield package, span, f"it was made with {told or 'no source for ' + package}"
+
+
+def told_of(where: Document, text: str) -> str:
+    """Return a text on a project as one on the file that it is about."""
+    return text.replace("the project", "the script") if where.kind == "script" else text
 
 
 def changed(

@@ -3,33 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from torchpin.documents.base import line_starts, position
 from torchpin.rules.context import Way
-from torchpin.rules.model import Finding
+from torchpin.rules.model import Finding, Related
+
+if TYPE_CHECKING:
+    from torchpin.documents.parts import Part
 
 Cell = tuple[tuple[str, str], ...]
 
 
 def told_apart(findings: Sequence[Finding], ways: Sequence[Way]) -> tuple[Finding, ...]:
-    """Return the findings with their cells told by the names that matter; none if all are meant."""
-    parts = [way.part for way in ways if way.part is not None and way.part.cell]
+    """Return the findings with their cells told by the names that matter; none if all are meant.
+
+    One in a list that a command of a matrix installs names the command, too.
+    """
+    inside = [(way, way.part) for way in ways if way.part is not None and way.part.cell]
+    parts = [part for _, part in inside]
     out: list[Finding] = []
     for finding in findings:
         if finding.cells:
-            spans = {
-                part.span
-                for part in parts
-                if part.document.path == finding.path and part.cell in finding.cells
-                if part.span.start <= finding.span.start and finding.span.end <= part.span.end
-            }
-            every = {
-                part.cell
-                for part in parts
-                if part.document.path == finding.path and part.span in spans
-            }
-            finding = finding._replace(cells=fewest(finding.cells, every, finding.message))
+            mine = [
+                part
+                for way, part in inside
+                if part.cell in finding.cells and finding.path in way.paths
+                if part.document.path != finding.path
+                or (part.span.start <= finding.span.start and finding.span.end <= part.span.end)
+            ]
+            places = {(part.document.path, part.span) for part in mine}
+            every = {part.cell for part in parts if (part.document.path, part.span) in places}
+            cells = fewest(finding.cells, every, finding.message)
+            finding = finding._replace(
+                cells=cells,
+                related=(*finding.related, *installed_at(finding, mine)[: len(cells)]),
+            )
         out.append(finding)
     return tuple(out)
+
+
+def installed_at(finding: Finding, parts: Sequence[Part]) -> tuple[Related, ...]:
+    """Return the first command of a matrix that installs the list in which a finding is."""
+    for part in parts:
+        document = part.document
+        if document.path != finding.path:
+            line = position(line_starts(document.text), part.span.start).line
+            return (Related(document.path, line, "installed here"),)
+    return ()
 
 
 def fewest(cells: Sequence[Cell], every: set[Cell], message: str = "") -> tuple[Cell, ...]:
