@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from torchpin.fleet.profile import GROUP_KEYS, TOP_KEYS, fleet_schema_path
+from torchpin.fleet.profile import fleet_schema_path
+from torchpin.fleet.profile_reader import GROUP_KEYS, TOP_KEYS
 
 STRINGS: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": r"\S"}}
 CODES: dict[str, Any] = {

@@ -455,11 +455,18 @@ def files_of_groups(fleet: Fleet, asked: Sequence[str], known: Sequence[str]) ->
                     raise ConfigError(
                         f"group {group.name} installs {name}: there is no such file",
                         path=group.path,
-                        line=group.line,
+                        line=line_of_file(group, name),
                         hint="files are named from the folder of the profile",
                     )
                 found[new] = None
     return list(found)
+
+
+def line_of_file(group: NodeGroup, name: str) -> int:
+    """Return the line on which a node group names a file."""
+    keys = (f"files[{group.files.index(name)}]", "files")
+    lines = {setting.key: setting.line for setting in group.settings}
+    return next((lines[key] for key in keys if key in lines), group.line)
 
 
 def within(asked: Sequence[str], paths: Sequence[str], known: Sequence[str]) -> list[str]:

@@ -81,9 +81,22 @@ def test_file_that_is_not_there(project: Path, capsys: pytest.CaptureFixture[str
     (project / "gpu" / "reqs.lst").unlink()
     status, _, err = told(capsys)
     assert status == 2
-    assert "torchpin.toml:1: group volta installs gpu/reqs.lst: there is no such file" in err
+    assert "torchpin.toml:5: group volta installs gpu/reqs.lst: there is no such file" in err
     # of no concern to who asks for another file
     assert told(capsys, "requirements.txt")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [('files = [\n  "requirements.txt",\n  "none.txt",\n]\n', 7), ('files = ["none.txt"]\n', 5)],
+)
+def test_file_that_is_not_there_is_told_at_its_own_line(
+    project: Path, capsys: pytest.CaptureFixture[str], text: str, line: int
+) -> None:
+    (project / "torchpin.toml").write_text(PROFILE.rpartition("files")[0] + text)
+    status, _, err = told(capsys)
+    assert status == 2
+    assert f"torchpin.toml:{line}: group volta installs none.txt: there is no such file" in err
 
 
 def test_file_outside_of_what_was_asked_stays_out(

@@ -15,7 +15,8 @@ from torchpin.errors import ConfigError
 from torchpin.fleet.checks import first_branch
 from torchpin.fleet.describe import describe, describe_json
 from torchpin.fleet.gpus import find_gpu
-from torchpin.fleet.profile import GROUP_KEYS, TOP_KEYS, find_profile, load_profile
+from torchpin.fleet.profile import find_profile, load_profile
+from torchpin.fleet.profile_reader import GROUP_KEYS, TOP_KEYS
 
 ROOT = Path(__file__).parents[2]
 OURS = '[tool.torchpin]\npolicy = "newest"\n'

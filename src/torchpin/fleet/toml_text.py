@@ -1,18 +1,22 @@
 """Read TOML and say on which line each key and value stands.
 
 ``tomllib`` is the parser; it gives no positions. ``find_lines`` scans a text that ``tomllib`` has
-accepted and records the line of every key path and array item, nothing else.
+accepted and records the line of every key path and array item, nothing else. ``Values`` takes
+values by their keys and collects what is wrong with them.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from torchpin.errors import ConfigError
+from torchpin.fleet.values import kind, quote
 from torchpin.patterns import regex
 
+_T = TypeVar("_T")
 Path = tuple[str | int, ...]
 
 
@@ -217,3 +221,143 @@ def _unquote(quoted: str) -> str:
         return quoted[1:-1]
     value: str = loads(f"key = {quoted}", "")["key"]
     return value
+
+
+class Values:
+    """Takes values by their keys and collects the errors, each with its line.
+
+    Args:
+        path: of the profile.
+        lines: key → line.
+        prefix: the table that the keys are in.
+        group_keys: those of a node group, which have no place at the top.
+    """
+
+    def __init__(
+        self, path: str, lines: dict[Path, int], prefix: Path, group_keys: Sequence[str]
+    ) -> None:
+        self.path = path
+        self.lines = lines
+        self.prefix = prefix
+        self.group_keys = group_keys
+        self.errors: list[ConfigError] = []
+
+    def line(self, at: Path) -> int:
+        """Return the line of a key, or of the nearest key above it."""
+        full = (*self.prefix, *at)
+        while full and full not in self.lines:
+            full = full[:-1]
+        return self.lines.get(full, 1)
+
+    def error(self, message: str, at: Path, hint: str = "") -> None:
+        """Note what is wrong at a key."""
+        self.errors.append(ConfigError(message, path=self.path, line=self.line(at), hint=hint))
+
+    def table(self, value: Any, name: str, at: Path) -> bool:
+        """Tell whether a value is a table; note if it is none."""
+        if isinstance(value, dict):
+            return True
+        self.error(f"{name} must be a table, not {kind(value)}", at)
+        return False
+
+    def unknown(self, table: dict[str, Any], known: Sequence[str], at: Path) -> None:
+        """Note the keys of a table that nobody knows."""
+        for key in table:
+            if key in known:
+                continue
+            hint = f"known keys: {', '.join(known)}"
+            near = nearest(key, known)
+            if near:
+                hint = f"did you mean {near!r}? {hint}"
+            elif not at and not self.prefix and key == "tool":
+                hint = "torchpin.toml needs no tool.torchpin prefix: write [fleet.NAME]"
+            elif not at and key in self.group_keys:
+                hint = f"{key} belongs to a node group: [fleet.NAME]"
+            self.error(f"unknown key {quote(key)}", (*at, key), hint)
+
+    def choice(
+        self, table: dict[str, Any], key: str, words: Sequence[str], at: Path, default: str | None
+    ) -> str | None:
+        """Return the word at a key, one of some; the default without it."""
+        value = table.get(key, default)
+        if value is None or value in words:
+            return value
+        shown = quote(value) if isinstance(value, str) else kind(value)
+        self.error(f"{key} must be {' or '.join(map(quote, words))}, not {shown}", (*at, key))
+        return default
+
+    def strings(self, value: Any, key: str, at: Path) -> tuple[tuple[int, str], ...]:
+        """Return the strings of an array with their places in it."""
+        if not isinstance(value, list):
+            hint = f'write {key} = ["{value}"]' if isinstance(value, str) else ""
+            self.error(f"{key} must be an array of strings, not {kind(value)}", at, hint)
+            return ()
+        good: list[tuple[int, str]] = []
+        for number, item in enumerate(value):
+            if not isinstance(item, str):
+                self.error(f"{key} must hold strings, not {kind(item)}", (*at, number))
+            elif not item.strip():
+                self.error(f"{key} holds an empty string", (*at, number))
+            else:
+                good.append((number, item))
+        return tuple(good)
+
+    def names(self, table: dict[str, Any], key: str, at: Path) -> tuple[str, ...]:
+        """Return the strings of the array at a key; nothing without it."""
+        if key not in table:
+            return ()
+        return tuple(text for _, text in self.strings(table[key], key, (*at, key)))
+
+    def flag(self, table: dict[str, Any], key: str, at: Path) -> bool:
+        """Return the boolean at a key; False without it."""
+        value = table.get(key, False)
+        if isinstance(value, bool):
+            return value
+        self.error(f"{key} must be true or false, not {kind(value)}", (*at, key))
+        return False
+
+    def text(
+        self, table: dict[str, Any], key: str, at: Path, parse: Callable[..., str]
+    ) -> str | None:
+        """Return the string at a key, as ``parse`` reads it; None without it."""
+        value = table.get(key)
+        if value is not None and not isinstance(value, str):
+            hint = f'write {key} = "{value}"' if isinstance(value, (int, float)) else ""
+            self.error(f"{key} must be a string, not {kind(value)}", (*at, key), hint)
+            return None
+        return self.value(table, key, at, parse)
+
+    def value(
+        self, table: dict[str, Any], key: str, at: Path, parse: Callable[..., _T]
+    ) -> _T | None:
+        """Return the value at a key, as ``parse`` reads it; None without it."""
+        if key not in table:
+            return None
+        try:
+            return parse(table[key], path=self.path, line=self.line((*at, key)))
+        except ConfigError as error:
+            self.errors.append(error)
+            return None
+
+
+def nearest(key: str, known: Sequence[str]) -> str | None:
+    """Return the known key that is most like one, if any is."""
+    import difflib
+
+    low = key.lower().replace("_", "-")
+    for form in (low, f"{low}s", low.removesuffix("s")):
+        if form in known:
+            return form
+    near = difflib.get_close_matches(low, known, n=1, cutoff=0.7)
+    return near[0] if near else None
+
+
+def joined(errors: list[ConfigError]) -> ConfigError:
+    """Return one error that says all: the first by line with its place, then the others."""
+    ordered = sorted(errors, key=lambda error: error.line or 0)
+    first, *others = ordered
+    if not others:
+        return first
+    parts = [f"{first.message}\n  {first.hint}" if first.hint else first.message]
+    parts += (str(error) for error in others)
+    return ConfigError("\n".join(parts), path=first.path, line=first.line)
