@@ -67,6 +67,11 @@ def test_whose_input_a_here_document_is(command: str, installs: int) -> None:
         ("/opt/venv/bin/pip", "pip", False),
         ("/usr/local/bin/pip", "pip", True),
         ("/usr/bin/python3 -m pip", "pip", True),
+        ("/root/.local/bin/pip", "pip", True),
+        ("/root/miniconda3/bin/pip", "pip", True),
+        ("/opt/conda/envs/x/bin/pip", "conda run -n x pip", True),
+        ("/opt/conda/envs/x/bin/pip", "pip", False),
+        ("/app/env/bin/pip", "/app/.venv-gpu/bin/pip", False),
     ],
 )
 def test_environment_of_a_program_by_its_path(first: str, second: str, together: bool) -> None:
@@ -81,6 +86,7 @@ def test_environment_of_a_program_by_its_path(first: str, second: str, together:
     [
         ("uv pip install --python /opt/venv/bin/python", True),
         ("uv pip install -p /opt/venv", True),
+        ("uv pip install --python .venv", False),
         ("pip --python /opt/venv/bin/python3 install", True),
         ("uv pip install --python 3.12", False),
         ("uv pip install --python /usr/bin/python3", False),
@@ -92,6 +98,17 @@ def test_environment_that_an_option_names(named: str, together: bool) -> None:
         "ENV VIRTUAL_ENV=/opt/venv\nRUN uv pip install torchaudio\n"
     )
     assert (one.environment == two.environment) is together
+
+
+@pytest.mark.parametrize(
+    "other", ["uv pip install --python .venv", ".venv/bin/pip install", "uv pip install"]
+)
+def test_environment_that_uv_finds_by_itself(other: str) -> None:
+    one, two = parts(
+        f"FROM python:3.11\nRUN {other} torch==2.9.1\n"
+        "RUN . .venv/bin/activate && uv pip install torchaudio\n"
+    )
+    assert one.environment == two.environment
 
 
 def test_environment_of_a_program_is_that_of_the_path_of_the_image() -> None:

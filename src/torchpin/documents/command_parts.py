@@ -15,6 +15,8 @@ from torchpin.documents.shell_commands import Command
 from torchpin.documents.shell_words import Text
 from torchpin.named import NamedTuple
 
+_VENV = ".venv/bin/activate"
+
 
 class Setting(NamedTuple):
     """Where a command stands: what the file around it has chosen."""
@@ -103,7 +105,7 @@ class PartMaker:
         else:
             active = environment or self.activated
             if not active and client == "uv" and not _system(command.environ, parsed):
-                active = ".venv"  # what uv pip looks for unless told of the system
+                active = _VENV  # what uv pip looks for unless told of the system
             where = self.held_in(active) if active else self.base
             if command.branch:
                 where = f"{where}/{command.branch}"

@@ -52,6 +52,8 @@ _RUNNERS = frozenset(("poetry", "pipenv", "pdm", "hatch", "rye"))
 _CONDAS = frozenset(("conda", "mamba", "micromamba"))
 _SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
 _DEEPEST = 4
+_ENVIRONMENT = regex(r"[^$]*/envs/([^/$]+)|(?:[^$]*/)?\.?v?env|[^$]*venv[^/$]*")
+"""Folders of virtual environments and of conda's."""
 _ASSIGNMENT = regex(r"[A-Za-z_]\w*=")
 
 
@@ -346,21 +348,24 @@ class Reader(PartMaker):
 
 
 def _own_environment(path: str) -> str:
-    """Return the virtual environment, by its ``activate``, that a program is called in by its
-    path: ``/opt/venv/bin/pip``."""
-    folder, found, _ = path.rpartition("/bin/")
-    if not found or folder in ("", "/usr", "/usr/local", "/opt/conda") or "$" in folder:
+    """Return the environment that a program is called in by its path: a virtual one by its
+    ``activate``, as ``/opt/venv/bin/pip``; one of conda by its name.
+
+    A Python elsewhere may be the one of the system.
+    """
+    folder = path.rpartition("/bin/")[0]
+    match = _ENVIRONMENT.fullmatch(folder)
+    if match is None:
         return ""
-    return f"{folder}/bin/activate"
+    return f"conda {match[1]}" if match[1] else f"{folder}/bin/activate"
 
 
 def _named_environment(options: Iterable[Option]) -> str:
-    """Return the virtual environment, by its ``activate``, that ``--python`` names: its folder, or
-    the Python in it."""
+    """Return the environment that ``--python`` names: its folder, or the Python in it."""
     for option in options:
-        text = text_of(option.value) if option.name == "--python" and option.value else ""
-        if text.startswith(("/", "./", ".venv")) and "$" not in text:
-            return _own_environment(text) if "/bin/" in text else f"{text}/bin/activate"
+        if option.name == "--python" and option.value:
+            text = text_of(option.value)
+            return _own_environment(text if "/bin/" in text else f"{text}/bin/")
     return ""
 
 
