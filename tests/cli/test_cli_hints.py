@@ -33,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("fix --check", "did you mean `--diff`, or `torchpin check`?"),
         ("check --apply", "check writes nothing; did you mean `torchpin fix`?"),
         ("upgrade --to 2.15 --write", "upgrade writes nothing; its `--output-format json` holds"),
-        ("resolve --apply", "did you mean `--write FILE`?"),
+        ("resolve --apply", "did you mean `--write DIR`?"),
         ("check -o json", "did you mean `--output-format json`?"),
         ("fix --output=json", "did you mean `--output-format json`?"),
         ("check --format json", "did you mean `--output-format json`?"),

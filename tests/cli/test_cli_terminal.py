@@ -55,6 +55,33 @@ def test_reports_fit_the_terminal(tmp_path: Path, args: tuple[str, ...]) -> None
         assert text.replace("|", "").split() == wide.replace("|", "").split()
 
 
+EDGE = """\
+[fleet.a-group-with-quite-a-long-name]
+gpus = ["T4G"]
+python = ["3.9", "3.10", "3.11", "3.12", "3.13"]
+platform = "linux-aarch64"
+[fleet.another-group-with-a-long-name]
+gpus = []
+python = ["3.9", "3.10", "3.11", "3.12", "3.13"]
+"""
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("resolve",), ("upgrade", "--to", "2.15"), ("upgrade", "--to", "2.15", "--isolated")],
+    ids=" ".join,
+)
+def test_what_is_not_served_fits_the_terminal(tmp_path: Path, args: tuple[str, ...]) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.8.0\n")
+    (tmp_path / "torchpin.toml").write_text(EDGE)
+    text = on_terminal(tmp_path, *args)
+    assert [line for line in text.split("\n") if len(line) > 80] == []
+    if args == ("resolve",):
+        head = "Not served: a-group-with-quite-a-long-name, Python 3.9 3.10 3.11 3.12 3.13 (T4G)"
+        assert " ".join(text.split()).count("Not served: ") == 1
+        assert head in " ".join(text.split())
+
+
 def test_a_long_line_is_cut_around_what_is_meant(tmp_path: Path) -> None:
     comment = "漢字 🔥 " * 40
     (tmp_path / "requirements.txt").write_text(f"torch==2.14.0+cu124  # {comment}\n", "utf-8")

@@ -26,7 +26,7 @@ _WRITERS = {
     "check": "check writes nothing; did you mean `torchpin fix`?",
     "show": "show writes nothing; did you mean `torchpin fix`?",
     "upgrade": "upgrade writes nothing; its `--output-format json` holds the patches",
-    "resolve": "did you mean `--write FILE`?",
+    "resolve": "did you mean `--write DIR`?",
 }
 """Command → what to say to an option that asks to write."""
 _SAID = {

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
 from torchpin.cli.common import fleet_of, options_of, watched
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.parser import Parser, add_fleet, add_output, add_paths, add_policy
 from torchpin.cli.terminal import note, out, style, tell
 from torchpin.errors import UsageError
 from torchpin.report.style import clean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpin.resolve.model import Outcome
 
 
 def parser() -> Parser:
@@ -64,7 +70,8 @@ def main(argv: list[str]) -> int:
         from torchpin.report import tables
 
         own = len(outcome.plans) > 1 and any(group.files for group in fleet.groups)
-        tell(tables.resolve(outcome, style(no_color=args.no_color), client, split=split or own))
+        paint = style(no_color=args.no_color)
+        tell(tables.resolve(near(outcome), paint, client, split=split or own))
     if args.write is not None:
         from torchpin.cli.resolve_write import write_sets
 
@@ -74,3 +81,13 @@ def main(argv: list[str]) -> int:
         if not args.quiet:
             note(clean(text))
     return CLEAN if outcome.plans and not outcome.unserved else FINDINGS
+
+
+def near(outcome: Outcome) -> Outcome:
+    """Return an outcome whose explanation names files from here, as findings do."""
+    here = os.path.join(os.getcwd(), "")
+    explanation = (
+        one._replace(origin=one.origin._replace(path=one.origin.path.removeprefix(here)))
+        for one in outcome.explanation
+    )
+    return outcome._replace(explanation=tuple(explanation))

@@ -12,7 +12,8 @@ from torchpin.report.wrap import NARROW, plain, shown_width, wrap
 _SENTENCE = regex(
     r"\s*(?:= )?(?:because|see|in matrix|fix|fix \(unsafe\)|advice|change|without it):"
     r"|\S.*, Python \S+: from \S|torch \d\S*(?: on |, the newest, )"
-    r"|(?:error|warning|info)\[TP\d+\] "
+    r"|(?:error|warning|info)\[TP\d+\] |Not served: |To judge your machines"
+    r"|\s*(?:whole fleet|today): |  \S.* \(.*\): (?:does not run|not known)"
     r"|(?:  )+\S.* \[[a-z]+\]$"
     r"|(?:torchpin|note): |Found \d|Mended \d|Nothing |No findings|`torchpin fix"
 )

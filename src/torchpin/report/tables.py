@@ -8,7 +8,8 @@ from torchpin.judge.model import Verdict
 from torchpin.report.lines import last_wheel, place_of, requirement_lines, unique
 from torchpin.report.model import Locator, cells_text, plural
 from torchpin.report.style import Style, clean
-from torchpin.resolve.model import Outcome, Plan
+from torchpin.report.wrap import comment
+from torchpin.resolve.model import Outcome, Plan, Unserved
 from torchpin.rules.matrix import fewest
 from torchpin.select.model import Selection
 
@@ -123,16 +124,34 @@ def resolve(outcome: Outcome, style: Style, client: str = "pip", *, split: bool 
             out.append(f"  {place}: {clean(conflict.text)} [{conflict.evidence}]")
             if conflict.without:
                 out.append(f"    without it: {clean(conflict.without)}")
+    alike: dict[object, list[Unserved]] = {}
     for unserved in outcome.unserved:
-        target = clean(unserved.target.text)
-        gpu = f" ({clean(unserved.gpu)})" if unserved.gpu else ""
-        out += ("", f"{style.paint('error', 'Not served')}: {target}{gpu}")
-        out.append(f"  {clean(unserved.because)}")
-        if unserved.last_release:
-            out.append(f"  {last_wheel(unserved)}")
-        if unserved.recipe:
-            out += ("  or build it:", *(f"    {clean(line)}" for line in unserved.recipe))
+        alike.setdefault(unserved[1:], []).append(unserved)
+    for some in alike.values():
+        out += ("", *_unserved(some, style))
     return "\n".join(out) + "\n"
+
+
+def _unserved(some: Sequence[Unserved], style: Style) -> list[str]:
+    """Return what is said of targets that the same keeps from being served."""
+    pythons: dict[str, list[str]] = {}
+    for one in some:
+        found = pythons.setdefault(one.target.group.name, [])
+        found += [str(one.target.python)] if one.target.python is not None else []
+    targets = "; ".join(
+        f"{name}, Python {' '.join(found)}" if found else name for name, found in pythons.items()
+    )
+    first = some[0]
+    gpu = f" ({clean(first.gpu)})" if first.gpu else ""
+    out = [f"{style.paint('error', 'Not served')}: {clean(targets)}{gpu}"]
+    out.append(f"  because: {clean(first.because)}")
+    if first.last_release:
+        out.append(f"  {last_wheel(first)}")
+    if first.recipe:
+        out.append("  or build it:")
+    for line in map(clean, first.recipe):
+        out += comment(line[2:], "    ", 2) if line.startswith("# ") else [f"    {line}"]
+    return out
 
 
 def _plan(plan: Plan, style: Style, client: str) -> list[str]:
