@@ -15,9 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from packaging.specifiers import SpecifierSet
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
+from tests.clients.oracle import bases
 from tests.clients.runners import (
     GLIBC,
     MACOS,
@@ -33,6 +34,7 @@ from tests.clients.stub_server import Address
 from tests.projects.generate_projects import PYTHONS, WRONG_KEY, ProjectCase
 from tests.projects.uv_lock_walk import clashing, parse, walked
 
+from torchpin.documents.base import Document, Problem
 from torchpin.documents.pyproject import read_pyproject, read_uv_toml
 from torchpin.fleet.model import NodeGroup, Python, Target
 from torchpin.select.model import Install, SelectedSet
@@ -160,8 +162,12 @@ def interpreters() -> tuple[tuple[str, str], ...]:
 def interpreter_for(text: str) -> str:
     """Return an interpreter that a project admits; uv refuses to lock without one."""
     wanted = ",".join(re.findall(r'^requires-python = "([^"]*)"', text, re.M))
+    try:
+        pythons = SpecifierSet(wanted)
+    except InvalidSpecifier:
+        return interpreters()[0][1]
     for version, path in interpreters():
-        if SpecifierSet(wanted).contains(version, prereleases=True):
+        if pythons.contains(version, prereleases=True):
             return path
     return interpreters()[0][1]
 
@@ -253,20 +259,30 @@ class ProjectOracle:
             folder = Path(name)
             for path, text in case.files:
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
-                (folder / path).write_text(text.replace("$B", self.stub.base), "utf-8")
+                (folder / path).write_text(self.filled(text), "utf-8")
             done = self.uv.run(folder, "lock")
             if done.returncode != 0:
                 return None, done.stderr
             return (folder / "uv.lock").read_text("utf-8"), done.stderr
 
-    def installs(self, case: ProjectCase) -> tuple[Install, ...]:
-        """Return the ways in of a case."""
-        found = [
+    def filled(self, text: str) -> str:
+        """Return a text with the address of the stub in it, plain (``$B``) or with a password."""
+        for sign, base in bases(self.stub).items():
+            text = text.replace(sign, base)
+        return text
+
+    def documents(self, case: ProjectCase) -> list[Document]:
+        """Return the files of a case, the project's own first."""
+        return [
             (read_uv_toml if path == "uv.toml" else read_pyproject)(
-                path, text.replace("$B", self.stub.base).encode()
+                path, self.filled(text).encode()
             )
             for path, text in case.files
         ]
+
+    def installs(self, case: ProjectCase) -> tuple[Install, ...]:
+        """Return the ways in of a case."""
+        found = self.documents(case)
         for one in found:
             assert all(p.code == "misplaced" for p in one.problems), one.problems
         document, rest = found[0], found[1:]
@@ -304,6 +320,10 @@ class ProjectOracle:
     def judge(self, case: ProjectCase, lock: str | None, log: str) -> Compared:
         """Compare a lock with the prediction in every environment."""
         data = parse(lock) if lock is not None else None
+        problems = [p for one in self.documents(case) for p in one.problems]
+        refused = [p for p in problems if p.code != "misplaced"]
+        if refused:
+            return self.judge_refused(case, refused, lock, log)
         differences: list[Difference] = []
         count, unknown = 0, ""
         running = interpreters()[0][0].rpartition(".")[0]
@@ -327,6 +347,18 @@ class ProjectOracle:
                 elif not agree(predicted, said):
                     differences.append(Difference(install.name, where, predicted, said))
         return Compared(case, lock is not None, log, count, unknown, tuple(differences))
+
+    def judge_refused(
+        self, case: ProjectCase, refused: list[Problem], lock: str | None, log: str
+    ) -> Compared:
+        """Compare where a reader says that the installer stops.
+
+        uv mends some specifiers of projects that are none (``>=2.9.*``); builds stop at them.
+        """
+        where = Where(MINORS[0], PLATFORMS[0], GLIBC, MACOS)
+        mended = all(problem.code == "specifier" for problem in refused)
+        wrong = [] if lock is None or mended else [Difference(None, where, ERROR, "a lock")]
+        return Compared(case, lock is not None, log, 1, "", tuple(wrong))
 
     def said(self, data: dict[str, Any], install: Install, where: Where) -> Said:
         """Return what the lock installs in an environment."""

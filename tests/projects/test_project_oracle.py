@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.clients.oracle import seed_of
 from tests.clients.runners import Where
+from tests.projects.generate_odd_projects import odd_case_of
 from tests.projects.generate_projects import ProjectCase, case_of
 from tests.projects.project_oracle import (
     ERROR,
@@ -30,6 +31,8 @@ SAMPLE, FULL = 60, 600
 """Generated projects of an ordinary run, and where the oracle alone is asked for."""
 ENOUGH = 300
 """Cases from which on the share of those not predicted says something."""
+ODD, ODD_FULL = 40, 600
+"""Generated projects that are odd."""
 SHOWN = 3
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 
@@ -89,6 +92,22 @@ def test_prediction_is_the_lock(recorded: ProjectOracle, request: pytest.Fixture
     assert sum(bool(one.unknown) for one in plain) < 0.05 * len(plain)
     assert sum(bool(one.unknown) for one in found) < 0.1 * len(found)
     assert sum(one.locked for one in found) > 0.4 * len(found)
+
+
+def test_prediction_of_odd_projects(
+    recorded: ProjectOracle, request: pytest.FixtureRequest
+) -> None:
+    """Other spellings, settings, sources, indexes, groups and Pythons."""
+    config = request.config
+    count = ODD_FULL if config.getoption("markexpr") == "oracle" else ODD
+    count = config.getoption("--oracle-cases") or count
+    seed, pythons = seed_of(request, SEED), possible_pythons()
+    print(f"\nodd uv projects: {count} cases of --oracle-seed {seed}")
+    cases = [odd_case_of(seed, n, pythons)[0] for n in range(count)]
+    found = list(recorded.compare_all(cases))
+    wrong = told(found)
+    assert not wrong, report(wrong, recorded)
+    assert sum(bool(one.unknown) for one in found) < 0.35 * count
 
 
 def test_shipped_catalog_predicts_the_lock(

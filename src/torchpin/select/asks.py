@@ -106,15 +106,11 @@ def implied(name: str, by: str, install: Install, target: Target) -> Ask:
 
 def _parsed(text: str, uv: bool) -> SpecifierSet:
     """Return a specifier as the client reads it; raises ``InvalidSpecifier``."""
-    parsed = SpecifierSet(text)
     if not uv or "===" not in text:
-        return parsed
-    from torchpin.select.uv_reading import exact_text
+        return SpecifierSet(text)
+    from torchpin.select.uv_reading import specifier_of
 
-    parts = [
-        f"==={exact_text(one.version)}" if one.operator == "===" else str(one) for one in parsed
-    ]
-    return SpecifierSet(",".join(parts))
+    return specifier_of(text)
 
 
 def combine(

@@ -21,6 +21,7 @@ from packaging.version import Version
 from torchpin.fleet.model import Target
 from torchpin.patterns import regex
 from torchpin.select.environments import marker_environment
+from torchpin.select.uv_reading import marker_is_unclear
 
 _SYSTEMS = {
     "linux": ("posix", "Linux"),
@@ -29,6 +30,22 @@ _SYSTEMS = {
 }
 _MACHINES = ("x86_64", "aarch64", "arm64", "AMD64", "ARM64", "x86")
 _IMPLEMENTATIONS = {"CPython": "cpython", "PyPy": "pypy"}
+_VALUES = {
+    "platform_system": ("Linux", "Darwin", "Windows"),
+    "os_name": ("posix", "nt"),
+    "platform_python_implementation": ("CPython", "PyPy"),
+    "python_implementation": ("CPython", "PyPy"),
+}
+"""What the grid knows; uv takes every other value for one that may be, beside every system."""
+_NAMED = regex(
+    r"\b(os[._]name|platform[._]system|platform[._]python_implementation|python_implementation)"
+    r"\s*[=!]=\s*(\"[^\"]*\"|'[^']*')"
+    r"|(\"[^\"]*\"|'[^']*')\s*[=!]=\s*"
+    r"(os[._]name|platform[._]system|platform[._]python_implementation|python_implementation)\b"
+)
+_ALONE = {"implementation_name", "implementation_version"}
+"""Variables that uv takes for facts of their own, not for ``platform_python_implementation``
+and ``python_version``; nobody writes them, and the grid has no axes for them."""
 _OTHER = "other"
 _MINORS = (0, *range(6, 20))
 """Minor versions of Python 3 with a cell of their own; 3.0 stands for all that is older."""
@@ -84,6 +101,14 @@ class Grid:
         for text in specifiers:
             for match in _SPECIFIER.finditer(text):
                 points |= _points(match[1], match[2])
+        names = {name for text in texts for name in _VARIABLES.findall(_STRING.sub("", text))}
+        for name in sorted(names & _ALONE):
+            raise UnknownMarkerError(name)
+        for text in texts:
+            for match in _NAMED.finditer(text):
+                name, literal = match[1] or match[4], (match[2] or match[3])[1:-1]
+                if literal not in _VALUES.get(name.replace(".", "_"), (literal,)):
+                    raise UnknownMarkerError(match[0])
         self._inside = tuple(
             dict.fromkeys(_test(match) for text in texts for match in _IN.finditer(text))
         )
@@ -246,6 +271,8 @@ class Grid:
             parsed = Marker(marker)
         except InvalidMarker:
             raise UnknownMarkerError(marker) from None
+        if marker_is_unclear(marker):
+            raise UnknownMarkerError(marker)
         used = {name.replace(".", "_") for name in _VARIABLES.findall(_STRING.sub("", marker))}
         if used & {"platform_release", "platform_version", "extras", "dependency_groups"}:
             raise UnknownMarkerError(marker)

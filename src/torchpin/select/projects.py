@@ -166,7 +166,7 @@ def project_indexes(
     """Return the indexes that every package may come from, in the client's order of priority.
 
     Those that only named packages may use (``explicit``) are left out; PyPI comes last unless it is
-    replaced. pip reads none of the file's.
+    replaced, which an explicit one does as well. pip reads none of the file's.
     """
     given = [_given(entry, private) for entry in extra_indexes]
     extras = [g for g in given if g.option == "--extra-index-url"]
@@ -177,8 +177,13 @@ def project_indexes(
     passed_over = project is None or (client == "uv" and bool(project.ignored))
     own = () if client == "pip" or project is None or passed_over else project.indexes
     tools = {"uv": ("uv", "uv-url"), "poetry": ("poetry",), "pdm": ("pdm",)}.get(client, ())
+    nothing = False
     for index in own:
         if index.tool not in tools or index.scope or index.explicit:
+            # A default index that only named packages may use leaves none for the others.
+            nothing = nothing or (
+                index.tool == "uv" and client == "uv" and index.default and index.explicit
+            )
             continue
         placed = _placed(file, index, private)
         if index.option == "--find-links":
@@ -188,6 +193,8 @@ def project_indexes(
         else:
             extras.append(placed)
     main = mains[0] if mains else PlacedIndex(None, None, "", "", index_kind("", private))
+    if nothing and not mains:
+        return (*extras, *links)
     return (*extras, main, *links) if client != "pip" else (main, *extras, *links)
 
 

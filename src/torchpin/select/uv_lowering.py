@@ -74,13 +74,25 @@ class Lowering:
         self.requires_python = _joined_python(self.documents) or python
         _check_pythons(self.documents, self.requires_python)
         markers = [d.marker for doc in self.documents for d in doc.declarations if d.marker]
+        for marker in markers:
+            if "===" in marker:  # uv asks the build backend then, which may write it otherwise
+                raise UnknownMarkerError(marker)
         for document in self.documents:
-            project = project_of(document)
-            markers += [s.marker for s in project.sources if s.marker]
+            for one in document.declarations:
+                if one.scope.startswith("extra:") and "extra" in (one.marker or ""):
+                    raise UnknownMarkerError(one.marker)
+        for document in self.documents:
+            found = [s.marker for s in project_of(document).sources if s.marker]
+            _check_markers(found)
+            markers += found
         own = project_of(root)
         markers += [*own.environments, *own.required_environments, *self.settings.markers]
         pythons = self.settings.group_pythons.values()
         self.grid = Grid(markers, (self.requires_python, *pythons))
+        for document in self.documents:
+            _check_groups(project_of(document))
+            if any(not index.url for index in project_of(document).indexes):
+                raise Refused("an index has no URL")
         self._sources = {
             document.path: self._checked_sources(document) for document in self.documents
         }
@@ -225,6 +237,8 @@ class Lowering:
                 keep_empty or declaration.specifier or declaration.url
             ):
                 continue
+            if "extra" in (declaration.marker or ""):
+                raise UnknownMarkerError(declaration.marker)
             for need in self._lower(Placed(self.root, declaration), self.root, None, None):
                 found.setdefault(need.name, []).append(need._replace(item=None))
         return found
@@ -280,6 +294,49 @@ def written(project: Project, part: str) -> list[str]:
 def _joined_python(documents: Sequence[Document]) -> str:
     texts = [text for d in documents if (text := project_of(d).requires_python)]
     return ",".join(dict.fromkeys(texts))
+
+
+def _check_markers(markers: Sequence[str]) -> None:
+    """Check that uv can read the markers of sources.
+
+    Raises:
+        Refused: it cannot read one, and with it the file.
+    """
+    from packaging.markers import InvalidMarker, Marker
+
+    for marker in dict.fromkeys(markers):
+        try:
+            Marker(marker)
+        except InvalidMarker:
+            raise Refused(f"{marker[:60]!r} is no valid marker") from None
+        except (ValueError, RecursionError):
+            raise UnknownMarkerError(marker) from None
+        if "===" in marker:
+            raise Refused(f"uv takes no === in a marker: {marker[:60]}")
+
+
+def _check_groups(project: Project) -> None:
+    """Check that the groups which groups include exist, and that none includes itself.
+
+    Raises:
+        Refused: one does not, or does.
+    """
+    inside: dict[str, set[str]] = {canonical(group): set() for group in project.groups}
+    for name, included in project.group_includes:
+        for one in included:
+            if canonical(one) not in inside:
+                raise Refused(f"the group {name} includes {one}, which does not exist")
+            inside.setdefault(canonical(name), set()).add(canonical(one))
+    for name in inside:
+        reached: set[str] = set()
+        queue = [*inside[name]]
+        while queue:
+            one = queue.pop()
+            if one not in reached:
+                reached.add(one)
+                queue += inside[one]
+        if name in reached:
+            raise Refused(f"the group {name} includes itself")
 
 
 def _check_pythons(documents: Sequence[Document], joined: str) -> None:

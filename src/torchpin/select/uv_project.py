@@ -204,6 +204,13 @@ class _Answer:
                 text = f"no declaration of {name} applies to {self.target.text}"
                 out.append(self._plain(name, declared[name], "skipped", text))
                 continue
+            here = 0
+            for need in declared.get(name, ()):
+                here |= need.mask
+            if name not in implied and self.target.python is not None and cells & ~here:
+                text = f"the patch release of Python decides whether {name} is asked for"
+                out.append(self._plain(name, declared[name], "unknown", text))
+                continue
             by = implied.get(name)
             out.append(self._one(name, declared.get(name, []) if by is None else [], by, found))
         return SelectedSet(self.install, self.target, tuple(out))

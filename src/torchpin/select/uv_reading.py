@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from torchpin.documents.base import Declaration, Document, Include, IndexLine
@@ -158,9 +159,23 @@ def _spelled(document: Document, start: int, end: int) -> Iterator[tuple[str, in
 # -- what uv makes of requirements
 
 
-def exact_text(version: str) -> str:
-    """Return what ``===`` asks for in uv, which compares versions and no spellings, as the
-    catalog spells it: three numbers and what follows."""
+def specifier_of(text: str) -> SpecifierSet:
+    """Return a specifier as uv reads it: ``===`` compares versions, not their spelling.
+
+    Raises:
+        InvalidSpecifier: it cannot be parsed.
+    """
+    parsed = SpecifierSet(text)
+    if "===" not in text:
+        return parsed
+    parts = [
+        f"==={_exact_text(one.version)}" if one.operator == "===" else str(one) for one in parsed
+    ]
+    return SpecifierSet(",".join(parts))
+
+
+def _exact_text(version: str) -> str:
+    """Return a version as the catalog spells it: three numbers and what follows."""
     try:
         parsed = Version(version)
     except ValueError:

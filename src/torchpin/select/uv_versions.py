@@ -21,6 +21,7 @@ from torchpin.select.facts import Facts
 from torchpin.select.grid import Grid, UnknownMarkerError
 from torchpin.select.model import Install, PlacedIndex
 from torchpin.select.pools import Candidate, Pool, version_of
+from torchpin.select.uv_reading import specifier_of
 from torchpin.select.uv_settings import UvSettings
 
 _SYSTEMS = {"linux": "linux", "windows": "win32", "macos": "darwin"}
@@ -90,7 +91,7 @@ class Table(NamedTuple):
             return (1 << self.size) - 1
         if specifier not in self.cache:
             try:
-                parsed = SpecifierSet(specifier)
+                parsed = specifier_of(specifier)
             except InvalidSpecifier:
                 raise UnknownMarkerError(f"{self.name}{specifier}") from None
             versions = [*(offered.version for offered in self.versions), *self.elsewhere]
@@ -133,9 +134,8 @@ class Tables:
 
     def _make(self, name: str, place: PlacedIndex | None, pinned: SpecifierSet) -> Table:
         install = self._install
-        if place is not None:
-            links = tuple(i for i in install.indexes if i.option == "--find-links")
-            install = install._replace(indexes=(place, *links))
+        if place is not None:  # link pages do not count for a package with a source
+            install = install._replace(indexes=(place,))
         ask = Ask(name, None, None, pinned, name, pin_of(pinned), frozenset(), None)
         together = place is None and bool(self._strategy)
         pool = (pip if together else uv).pool_of(ask, install, self._facts)
