@@ -1,4 +1,8 @@
-"""mkdocs hooks: the page of ``torchpin matrix --html``, and each rule in the navigation."""
+"""mkdocs hooks: the page of ``torchpin matrix --html``, and each rule in the navigation.
+
+A link to what is on the site alone would be dead in a checkout: it stands in a comment,
+``<!-- on the site: … -->``, which the site shows as text.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 
 _made: list[str] = []
 _RULES = "reference/rules"
+_SITE = re.compile(r"^<!-- on the site: (?P<text>.+) -->$", re.M)
 _FAMILY = re.compile(
     r"^## TP\d: (?P<family>.+)|^\| \[TP\d+\]\((?P<page>TP\d+)\.md\) \| (?P<name>\S+)", re.M
 )
@@ -40,6 +45,11 @@ def on_config(config: MkDocsConfig, **_: Any) -> MkDocsConfig:
                     if target == index:
                         entry[title] = [index, *families]
     return config
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Show what is said on the site alone."""
+    return _SITE.sub(lambda match: f"\n{match['text']}\n", markdown)
 
 
 def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:

@@ -39,7 +39,7 @@ def test_without_arguments_the_help_fits_a_screen(capsys: pytest.CaptureFixture[
         (("check", "--output-format", "group"), "did you mean `grouped`?"),
         (("check", "requirments.txt"), "did you mean `requirements.txt`?"),
         (("check", "requirement/dev.txt"), "did you mean `requirements.txt`?"),
-        (("check", "torch.cfg"), "there are: pyproject.toml, requirements.txt"),
+        (("check", "torch.cfg"), "there are: requirements.txt\n"),
         (("check", "--gpu", "V1000"), "nearest names: Tesla V100"),
         (("requirements.txt",), "did you mean `torchpin check requirements.txt`?"),
         (("explain", "TP999"), "run `torchpin explain` for the list"),
@@ -64,6 +64,17 @@ def test_wrong_usage_says_what_is_right(
     assert (code, out) == (2, "")
     assert answer in err
     assert len(err.splitlines()) <= 4
+
+
+def test_all_that_a_folder_holds_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What ``check`` of the folder reads: commands in a Dockerfile and files below it, too."""
+    (here / "sub").mkdir()
+    for name in ("requirements.txt", "sub/requirements.txt"):
+        (here / name).write_text("torch\n")
+    (here / "Dockerfile").write_text("FROM python:3.11\nRUN pip install torch\n")
+    assert said(capsys, "check", "torch.cfg")[0] == 2
+    told = said(capsys, "check", "torch.cfg")[2]
+    assert f"there are: Dockerfile, requirements.txt, {Path('sub/requirements.txt')}\n" in told
 
 
 @pytest.mark.parametrize("command", ["check", "fix", "show"])

@@ -8,7 +8,7 @@ import sys
 from torchpin.cli.arguments import Arguments
 from torchpin.cli.main import CLEAN, FINDINGS
 from torchpin.cli.terminal import note
-from torchpin.errors import UsageError
+from torchpin.errors import TorchpinError, UsageError
 from torchpin.fleet.model import Fleet
 from torchpin.report.model import CheckView, ordered
 from torchpin.report.style import clean
@@ -221,9 +221,14 @@ def _must_exist(path: str) -> None:
 
         hint = as_gpu(path)
     if not hint and os.path.join(folder, name) == path:
-        from torchpin.documents.kinds import PART_KINDS, kind_of
+        from torchpin.documents.discover import discover
+        from torchpin.documents.kinds import KINDS
 
-        there = [one for one in beside if kind_of(one) not in (None, *PART_KINDS)]
+        try:
+            found = [one.path for one in discover([folder or "."], KINDS).files]
+        except TorchpinError:  # who reads the folder tells
+            found = []
+        there = sorted(found, key=lambda one: (one.count(os.sep), one))
         if there:
             more = f" and {len(there) - 4} more" if len(there) > 4 else ""
             hint = f"there are: {', '.join(map(clean, there[:4]))}{more}"
