@@ -73,14 +73,12 @@ def add_source(toml: TomlText, own: list[ProjectIndex], channel: str, names: lis
 def swap_source(
     toml: TomlText, document: Document, index: ProjectIndex, channel: str, names: list[str]
 ) -> None:
-    """Point the one source of a channel to another; it must serve the whole family.
+    """Point the one source of a channel to another, and name the whole family in it.
 
     Raises:
-        ShapeError: packages of the family come from elsewhere, or the URL is not written plainly.
+        ShapeError: it stands in for PyPI, or is not written plainly.
     """
-    patterns = index.include
-    if not patterns or not all(any(fnmatchcase(n, p) for p in patterns) for n in names):
-        raise ShapeError("the source of the channel does not name the whole family")
+    serve_family(toml, index, names)
     again = read_again(document, toml.text)
     assert again.project is not None
     same = next(one for one in again.project.indexes if one.url == index.url)
@@ -89,3 +87,39 @@ def swap_source(
     if same.name_span is not None and old and old in name:
         edits.append(Edit(same.name_span, name.replace(old, channel)))
     toml.apply(edits)
+
+
+def serve_family(toml: TomlText, index: ProjectIndex, names: list[str]) -> None:
+    """Make all packages of the family come from a source; where it says nothing about packages,
+    make all others come from elsewhere.
+
+    Raises:
+        ShapeError: the source stands in for PyPI, or cannot be extended.
+    """
+    left = [n for n in names if not any(fnmatchcase(n, p) for p in index.include)]
+    if not left:
+        return
+    if index.default:
+        raise ShapeError("the source of the channel stands in for PyPI")
+    number = number_of(toml, index)
+    if index.include:
+        for name in left:
+            toml.append_item((*SOURCES, number, "include_packages"), text_of(name))
+        return
+    if index.exclude:
+        raise ShapeError("the source of the channel excludes packages")
+    toml.set_in_array(SOURCES, number, "include_packages", f"[{', '.join(map(text_of, names))}]")
+    toml.set_in_array(SOURCES, number, "exclude_packages", '["*"]')
+
+
+def number_of(toml: TomlText, index: ProjectIndex) -> int:
+    """Return which of the sources an index is.
+
+    Raises:
+        ShapeError: it is not the only one with its URL.
+    """
+    sources = toml.data["tool"]["pdm"]["source"]
+    found = [at for at, one in enumerate(sources) if one.get("url") == index.url]
+    if len(found) != 1:
+        raise ShapeError("several sources have one URL")
+    return found[0]

@@ -75,7 +75,7 @@ def drop_idle(toml: TomlText, idle: frozenset[str]) -> None:
 
 
 def move_pins(toml: TomlText, document: Document, plan: Plan) -> None:
-    """Move exact pins to the plan's versions; the way they are written stays."""
+    """Move exact pins to the plan's versions, without labels; the way they are written stays."""
     edits: list[Edit] = []
     for one in document.declarations:
         pin = exact_version(one.specifier)
@@ -84,8 +84,9 @@ def move_pins(toml: TomlText, document: Document, plan: Plan) -> None:
         versions = versions_for(plan, one)
         if len(versions) > 1:
             raise ShapeError(f"{one.name} would need an entry for each platform")
+        label = pin[1] if versions and pin[1] != plan.channel else None
         version = versions.pop() if versions else pin[0]
-        if same_version(pin[0], version):
+        if same_version(pin[0], version) and (not label or kind_of_label(label) is None):
             continue
         text = document.text[one.specifier_span.start : one.specifier_span.end]
         if pin[0] not in text or one.from_variable or one.scope == "build":

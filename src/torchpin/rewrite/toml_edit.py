@@ -123,6 +123,28 @@ class TomlText:
         else:
             self._append_table([f"[{dotted(path)}]", line], path)
 
+    def set_in_array(self, path: tuple[str, ...], number: int, key: str, value: str) -> None:
+        """Set a key that one table of an array of tables does not have yet.
+
+        Raises:
+            ShapeError: it has the key, or is made in a way that cannot be extended.
+        """
+
+        def edit() -> None:
+            node = self.spans.find(*path, number)
+            headers = [one for one in self.spans.headers if one.path == path and one.array]
+            line = f"{quoted(key)} = {value}"
+            if node is None or node.child(key) is not None:
+                raise ShapeError(f"{'.'.join(path)} has {key}")
+            if node.kind == "inline":
+                self.apply([self._into_inline(node, line)])
+            elif number < len(headers):
+                self.apply([self._line(headers[number].body_end, line)])
+            else:
+                raise ShapeError(f"{'.'.join(path)} is written in several ways")
+
+        self._meant(edit, (*path, number, key), value_of(value))
+
     def remove_key(self, path: tuple[str, ...], key: str) -> None:
         """Take a key with its value out, with the line that it stands on.
 
