@@ -132,6 +132,67 @@ def test_baseline_of_a_command_line_is_pruned_by_it(project: Path) -> None:
     assert "TP201" not in (project / "torchpin-baseline.json").read_text()
 
 
+def known_and_new(project: Path) -> None:
+    """Two files with one finding to mend each; that of the folder is in the baseline."""
+    (project / "requirements.txt").write_text("torch==2.14.1\n")
+    assert guarded(["baseline", "create", "-q", "train"]) == 0
+    (project / "torchpin.toml").write_text('baseline = "torchpin-baseline.json"\n' + PROFILE)
+
+
+def test_fix_leaves_alone_what_the_baseline_holds(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known_and_new(project)
+    train = (project / "train" / "requirements.txt").read_text()
+    assert guarded(["fix"]) == 0
+    told = capsys.readouterr()
+    assert "in 1 file: requirements.txt." in told.out
+    assert "train" not in told.out
+    assert "findings are in the baseline, torchpin-baseline.json" in told.err
+    assert (project / "requirements.txt").read_text() != "torch==2.14.1\n"
+    assert (project / "train" / "requirements.txt").read_text() == train
+    assert guarded(["fix"]) == 0
+    assert "Nothing to change." in capsys.readouterr().out
+    assert guarded(["fix", "--diff", "-q"]) == 0
+    assert capsys.readouterr().out == ""
+    assert guarded(["fix", "--no-baseline"]) == 0
+    assert (project / "train" / "requirements.txt").read_text() != train
+    guarded(["check"])
+    assert "torchpin baseline prune takes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command", [("fix", "--diff"), ("check", "--diff"), ("fix", "--statistics")]
+)
+def test_what_waits_counts_nowhere(
+    project: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    known_and_new(project)
+    (project / "torchpin.toml").write_text(PROFILE)
+    named = ("--baseline", "torchpin-baseline.json")
+    assert guarded([*command, "train"]) == (0 if "--statistics" in command else 1)
+    (project / "train" / "requirements.txt").write_text("numpy\ntorch==2.11.0\n")
+    capsys.readouterr()
+    assert guarded([*command, *named, "train"]) == 0
+    told = capsys.readouterr()
+    assert "torch" not in told.out.replace("torchpin", "")
+    assert "are in the baseline" in told.err
+    assert (project / "train" / "requirements.txt").read_text() == "numpy\ntorch==2.11.0\n"
+
+
+def test_fix_says_what_of_the_baseline_is_mended(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One plan mends all pins of a file: that of a new finding takes a known one along."""
+    assert guarded(["baseline", "create", "-q", "train"]) == 0
+    (project / "train" / "requirements.txt").write_text("torch==2.11.0\ntorchaudio==2.14.0\n")
+    assert guarded(["fix", "--baseline", "torchpin-baseline.json", "train"]) == 0
+    told = capsys.readouterr()
+    assert "of the baseline are mended: torchpin baseline prune takes them out" in told.err
+    assert guarded(["fix", "--baseline", "nowhere.json"]) == 2
+    assert "there is no such baseline" in capsys.readouterr().err
+
+
 def test_baseline_that_is_there_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "torchpin-baseline.json").write_text("mine")
     assert guarded(["baseline", "create"]) == 2
