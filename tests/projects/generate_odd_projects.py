@@ -67,7 +67,7 @@ class _Twister:
 
     def marker(self) -> None:
         def new(match: re.Match[str]) -> str:
-            marker = odd_marker(self.rng, 2).replace('"', "'")
+            marker = odd_marker(self.rng, 2).replace('"', "'") or "os_name == 'nt'"
             return f'"{match[1]}{match[2].partition(" ;")[0]} ; {marker}"'
 
         self.change(_ASKED, new)
@@ -181,7 +181,7 @@ class _Twister:
                     "explicit = false\n",
                     'format = "flat"\n',
                     'format = "simple"\n',
-                    'authenticate = "always"\n',
+                    'authenticate = "never"\n',
                     "ignore-error-codes = [404]\n",
                     'cache-control = { api = "max-age=1" }\n',
                     'publish-url = "$B/x"\n',
