@@ -70,3 +70,8 @@ def test_where_an_input_lies(output: str, places: list[str]) -> None:
     found = header(f"uv pip compile base.in {output}")
     wanted = [one.replace("/", os.sep) for one in places]
     assert places_of("req/out.txt".replace("/", os.sep), found, "base.in") == wanted
+
+
+def test_a_command_of_one_s_own_names_the_source_by_the_list() -> None:
+    found = header("make lock", tool="pip-compile")
+    assert (found.command, found.inputs, found.indexes) == ("make lock", ("out.in",), ())

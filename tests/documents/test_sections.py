@@ -780,3 +780,19 @@ def test_no_bytes_crash_a_reader(name: str, data: bytes | str) -> None:
             if span is not None and not declaration.from_variable:
                 assert document.text[slice(*span)] in (declaration.specifier, "*")
     assert len({one.name for one in document.parts}) == len(document.parts)
+
+
+def test_what_pixi_resolves_with_the_torch_of_another_index_is_left_to_it() -> None:
+    text = b"""\
+[workspace]
+channels = ["conda-forge"]
+platforms = ["linux-64"]
+[pypi-dependencies]
+torchvision = "*"
+torchaudio = "==2.9.1"
+accelerate = "*"
+torch = { version = "==2.9.1", index = "https://download.pytorch.org/whl/cu128" }
+"""
+    parts = read_pixi_toml("pixi.toml", text).parts
+    names = [[one.name for one in part.document.declarations] for part in parts]
+    assert names == [["torch"], ["torchaudio", "accelerate"]]

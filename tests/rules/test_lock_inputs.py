@@ -113,3 +113,15 @@ def test_compiled_lists(tmp_path: Path, asked: str, held: str, count: int) -> No
     found = told(tmp_path)
     assert len(found) == count
     assert all("run `uv pip compile requirements.in -o requirements.txt`" in one for one in found)
+
+
+@pytest.mark.parametrize(("options", "count"), [("--extra gpu", 1), ("--group=gpu", 1), ("", 0)])
+def test_extras_and_groups_that_the_command_takes(tmp_path: Path, options: str, count: int) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "x"\nversion = "1"\ndependencies = ["torch"]\n'
+        '[project.optional-dependencies]\ngpu = ["torch>=2.13"]\n'
+        '[dependency-groups]\ngpu = ["torch>=2.14"]\n',
+        "utf-8",
+    )
+    locked(tmp_path, f"pyproject.toml {options} --format pylock.toml")
+    assert len(told(tmp_path)) == count

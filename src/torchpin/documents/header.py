@@ -78,7 +78,9 @@ def header_of(document: Document) -> Header | None:
     command = found["command"]
     words = _words(command)
     if words[:1] not in (["pip-compile"], ["uv"]) and "pip-compile" not in words[:4]:
-        return None
+        # A command of one's own (``make lock``) tells nothing: the source has the same name.
+        stem = os.path.splitext(os.path.basename(document.path))[0]
+        return Header(found["tool"].lower(), command, Span(*found.span("command")), (f"{stem}.in",))
     options = list(_options(words))
     given = dict(options)
     strategy = given.get("--index-strategy", "")

@@ -34,6 +34,8 @@ _TARGETS = {
     "osx-arm64": f"{_MAC} and platform_machine == 'arm64'",
 }
 """Pixi's targets as environment markers."""
+_FOLLOWS = ("torchvision", "torchaudio", "torchtext", "torchrec", "xformers", "vllm")
+"""Packages each release of which is for one release of torch."""
 
 
 class Layer(NamedTuple):
@@ -142,7 +144,7 @@ def _parts(
             if one is not None:
                 groups.setdefault(one.source, []).append(one)
     names: dict[str, int] = {}
-    for url, group in groups.items():
+    for url, group in _apart(groups).items():
         title = f"environment {name}" + (f" from {channel_of(url)}" if url else "")
         names[title] = names.get(title, 0) + 1
         start = min(one.line.line_span.start for one in group)
@@ -162,6 +164,23 @@ def _parts(
             command=True,
             environment=name,
         )
+
+
+def _apart(groups: dict[str, list[Asked]]) -> dict[str, list[Asked]]:
+    """Return what comes from each index, that of torch first.
+
+    Pixi resolves all of an environment together: what pins its torch and is open itself follows the
+    torch of the other index, which no part tells.
+    """
+    home = next((url for url, some in groups.items() if any(a.name == "torch" for a in some)), None)
+    if home is None:
+        return groups
+    found = {home: groups[home]}
+    for url, group in groups.items():
+        some = [one for one in group if one.name not in _FOLLOWS or "==" in one.line.text]
+        if url != home and some:
+            found[url] = some
+    return found
 
 
 def channel_of(url: str) -> str:

@@ -26,10 +26,15 @@ def is_foreign(python: Python | str | None, part: Part | None, fleet: Fleet) -> 
     return all(str(python) != str(one) for group in groups for one in group.pythons)
 
 
-def of_environment(finding: Finding, part: Part, fleet: Fleet) -> Finding:
+def of_environment(finding: Finding, part: Part, fleet: Fleet) -> Finding | None:
     """Return a finding on an environment; on a Python that no machine of the fleet has, what rests
-    on that Python or on the machines is a warning: a test environment is no deployment."""
-    if finding.severity != ERROR or not is_foreign(finding.python, part, fleet):
+    on that Python or on the machines is a warning: a test environment is no deployment. How long
+    releases will go on to run there is nobody's concern: None."""
+    if not is_foreign(finding.python, part, fleet):
+        return finding
+    if finding.code.startswith("TP60"):
+        return None
+    if finding.severity != ERROR:
         return finding
     if finding.code != "TP102" and not on_hardware(finding):
         return finding

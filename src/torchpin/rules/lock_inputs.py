@@ -14,6 +14,7 @@ from torchpin.catalog.model import WATCHED
 from torchpin.documents.base import Declaration, Document
 from torchpin.documents.header import Header, header_of, places_of
 from torchpin.documents.pins import exact_version
+from torchpin.documents.requirement import canonical
 from torchpin.patterns import regex
 from torchpin.rules.context import Context
 
@@ -62,8 +63,11 @@ def left_out(
     if held is None:
         return
     overridden = overrides_near((document, source), context)
+    scopes = {"", *scopes_of(header)}
     for one in source.declarations:
-        if one.name not in WATCHED or one.scope or one.marker or one.url is not None:
+        if one.name not in WATCHED or one.marker or one.url is not None:
+            continue
+        if one.scope not in scopes:
             continue
         if not one.valid or one.from_variable or one.editable or one.name in overridden:
             continue
@@ -74,6 +78,13 @@ def left_out(
             continue
         if not any(satisfies(one.specifier, version) for version in versions):
             yield one, versions[-1]
+
+
+def scopes_of(header: Header | None) -> Iterator[str]:
+    """Yield the extras and groups that the command of a header takes besides the plain ones."""
+    command = header.command if header is not None else ""
+    for kind, name in re.findall(r"--(extra|group)[= ]([\w.-]+)", command):
+        yield f"{kind}:{canonical(name)}"
 
 
 def satisfies(specifier: str, version: str) -> bool:

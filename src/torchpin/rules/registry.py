@@ -188,7 +188,10 @@ def run_rules(context: Context, rules: Iterable[Rule]) -> tuple[Finding, ...]:
                     if way.part.pythons and context.declared:
                         from torchpin.rules.environments import of_environment
 
-                        finding = of_environment(finding, way.part, context.fleet)
+                        meant = of_environment(finding, way.part, context.fleet)
+                        if meant is None:
+                            continue
+                        finding = meant
                 if not context.declared and finding.group:
                     key = (finding.path, finding.span, finding.package)
                     if speaks.setdefault(key, finding.group) != finding.group:
