@@ -130,7 +130,8 @@ def test_kept_project(recorded: ProjectOracle, path: Path) -> None:
     assert not compared.unknown, compared.unknown
     if data["locks"] == ERROR:
         assert not compared.locked
-        assert data["says"] in compared.log.replace(recorded.stub.base, "$B")
+        log = compared.log.replace(recorded.stub.base, "$B")
+        assert data["says"] in " ".join(log.split())  # uv breaks lines where COLUMNS says so
         return
     lock, log = recorded.lock(case)
     assert lock is not None, log

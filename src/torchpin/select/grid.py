@@ -36,12 +36,15 @@ _VALUES = {
     "platform_python_implementation": ("CPython", "PyPy"),
     "python_implementation": ("CPython", "PyPy"),
 }
-"""What the grid knows; uv takes every other value for one that may be, beside every system."""
+"""What the grid knows; uv takes every other value for one that may be, beside every system. Of
+systems and machines it knows every word."""
 _NAMED = regex(
-    r"\b(os[._]name|platform[._]system|platform[._]python_implementation|python_implementation)"
+    r"\b(os[._]name|sys[._]platform|platform[._](?:machine|system|python_implementation)"
+    r"|python_implementation)"
     r"\s*[=!]=\s*(\"[^\"]*\"|'[^']*')"
     r"|(\"[^\"]*\"|'[^']*')\s*[=!]=\s*"
-    r"(os[._]name|platform[._]system|platform[._]python_implementation|python_implementation)\b"
+    r"(os[._]name|sys[._]platform|platform[._](?:machine|system|python_implementation)"
+    r"|python_implementation)\b"
 )
 _ALONE = {"implementation_name", "implementation_version"}
 """Variables that uv takes for facts of their own, not for ``platform_python_implementation``
@@ -107,7 +110,8 @@ class Grid:
         for text in texts:
             for match in _NAMED.finditer(text):
                 name, literal = match[1] or match[4], (match[2] or match[3])[1:-1]
-                if literal not in _VALUES.get(name.replace(".", "_"), (literal,)):
+                values = _VALUES.get(name.replace(".", "_"))
+                if not re.fullmatch(r"\w+", literal) if values is None else literal not in values:
                     raise UnknownMarkerError(match[0])
         self._inside = tuple(
             dict.fromkeys(_test(match) for text in texts for match in _IN.finditer(text))

@@ -156,7 +156,7 @@ class Lowering:
             raise Refused(f"the default group {min(missing)} is not declared")
 
     def _check_scoped_overrides(self) -> None:
-        """Check that overrides for one package's dependencies have no source.
+        """Check that overrides for one package's dependencies have no source and no URL.
 
         Raises:
             Refused: one has; uv takes versions only there.
@@ -164,6 +164,8 @@ class Lowering:
         sources = self._sources[self.root.path]
         for parent, found in self.settings.overrides_of.items():
             for need in (need for one in found for need in self.parsed(one.texts)):
+                if need.problem:
+                    raise Refused(f"the override of {need.name} for {parent} is a URL")
                 if any(not one.extra and not one.group for one in sources.get(need.name, ())):
                     raise Refused(f"the override of {need.name} for {parent} has a source")
 
@@ -239,6 +241,9 @@ class Lowering:
                 continue
             if "extra" in (declaration.marker or ""):
                 raise UnknownMarkerError(declaration.marker)
+            if declaration.extras:  # uv decides a package with an extra by itself
+                text = f"{declaration.name}[{','.join(declaration.extras)}] of the {scope}s"
+                raise UnknownMarkerError(text)
             for need in self._lower(Placed(self.root, declaration), self.root, None, None):
                 found.setdefault(need.name, []).append(need._replace(item=None))
         return found
