@@ -132,6 +132,7 @@ def combine(
     specifier = SpecifierSet("")
     first: Placed | None = None
     invalid = unclear = ""
+    bare = False
     for one, constraint in [(p, False) for p in placed] + [(p, True) for p in limits]:
         declaration = one.declaration
         holds = marker_holds(declaration.marker, target)
@@ -162,8 +163,12 @@ def combine(
             unclear = unclear or f"the line that asks for {name} cannot be read"
         if declaration.specifier and declaration.specifier not in texts:
             texts.append(declaration.specifier)
+        if not constraint and not uv:
+            bare = bare or not declaration.hashes
         if not constraint or not uv:
             hashes |= {h.digest.lower() for h in declaration.hashes if h.algorithm == "sha256"}
+    if bare and hashes:
+        unclear = unclear or f"pip wants a hash in each line that asks for {name}"
     if len(urls) > 1:
         unclear = unclear or f"{name} has two different URLs"
     return Ask(
