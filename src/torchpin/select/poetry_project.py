@@ -25,7 +25,7 @@ from torchpin.documents.project import Source
 from torchpin.fleet.model import Target
 from torchpin.named import NamedTuple
 from torchpin.patterns import regex
-from torchpin.select.asks import Ask, combine
+from torchpin.select.asks import Ask, combine, name_of
 from torchpin.select.environments import marker_holds
 from torchpin.select.facts import Facts
 from torchpin.select.joint import Accepts, Choice
@@ -45,7 +45,6 @@ _ATOM = regex(
     r"""(?:[a-z_]+|"[^"]*"|'[^']*')\s*(?:not\s+in|in|[<>=!~]+)\s*(?:[a-z_]+|"[^"]*"|'[^']*')"""
 )
 _holds = lru_cache(4096)(evaluate)
-Signature = frozenset[tuple[str, int]]
 Place = tuple[str, str, frozenset[str]]
 """Platform, Python and extras."""
 
@@ -60,6 +59,12 @@ class Variant(NamedTuple):
     extras: tuple[str, ...]
     """Of each marker the extra whose declaration it is, ``""`` for none."""
 
+    @property
+    def text(self) -> str:
+        """What it asks for."""
+        one = self.placed[0].declaration
+        return one.specifier + (one.url or "")
+
     def active(self, platform: str, python: str, extras: frozenset[str]) -> bool:
         """Return whether it is asked for in an environment."""
         return any(
@@ -67,6 +72,14 @@ class Variant(NamedTuple):
             and (marker is None or _holds(marker, platform, python, extras) is not False)
             for marker, extra in zip(self.markers, self.extras, strict=True)
         )
+
+
+class Fork(NamedTuple):
+    """A part of the lock that is solved for itself."""
+
+    places: list[Place]
+    held: dict[str, list[Variant]]
+    """What the packages ask for that divided the lock, by name; none: it is not divided."""
 
 
 def select_poetry_project(install: Install, target: Target, catalog: Facts) -> SelectedSet:
@@ -86,7 +99,6 @@ class _PoetryLock(WholeLock):
             for name, placed in named(self.whole()).items()
             if (some := self._variants(placed))
         }
-        self.forking = {name: some for name, some in self.variants.items() if self._divides(some)}
         python = target.python
         self.python = f"{python.major}.{python.minor}.99" if python is not None else "3.12.99"
         self.extras = frozenset(install.extras)
@@ -159,14 +171,6 @@ class _PoetryLock(WholeLock):
 
     # -- forks
 
-    def _divides(self, some: list[Variant]) -> bool:
-        """Return whether the declarations of a package divide the lock: they ask for different
-        things, or several ask for one thing and leave a place without."""
-        if len(some) > 1:
-            return True
-        (one,) = some
-        return len(one.placed) > 1 and not all(one.active(*place) for place in self._places(some))
-
     def _places(self, variants: Sequence[Variant]) -> list[Place]:
         """Return the places that markers and extras of declarations can tell apart."""
         names = tuple(self.project.extras)
@@ -176,63 +180,99 @@ class _PoetryLock(WholeLock):
             sets += [frozenset(some) for size in sizes for some in combinations(names, size)]
         if not any(any(one.extras) or "extra" in str(one.markers) for one in variants):
             sets = sets[:1]
+        else:
+            sets = list(dict.fromkeys((*sets, self.extras)))
+        platforms = dict.fromkeys((*_PLATFORMS, self.target.group.platform))
         return [
             (platform, python, extras)
             for python in self.pythons()
-            for platform in _PLATFORMS
+            for platform in platforms
             for extras in sets
         ]
 
-    def signature(self, platform: str, python: str, extras: frozenset[str]) -> Signature:
-        """Return which variants of the packages that divide the lock hold in an environment."""
-        return frozenset(
-            (name, at)
-            for name, some in self.forking.items()
-            for at, variant in enumerate(some)
-            if variant.active(platform, python, extras)
-        )
+    def forks(self) -> list[Fork]:
+        """Return the parts of the lock."""
+        return self._split(self._places([v for some in self.variants.values() for v in some]), {})
 
-    def forks(self) -> dict[Signature, list[Place]]:
-        """Return every fork with the places that it is for."""
-        found: dict[Signature, list[Place]] = {}
-        variants = [variant for some in self.forking.values() for variant in some]
-        for place in self._places(variants):
-            found.setdefault(self.signature(*place), []).append(place)
-        return found
+    def _split(self, places: list[Place], held: dict[str, list[Variant]]) -> list[Fork]:
+        """Divide places by the first package that has several declarations for them, and each part
+        by the next one. What is for none of the places does not count."""
+        for name, some in self.variants.items():
+            markers = [marker for variant in some for marker in variant.markers]
+            if name in held or sum(_meets(marker, places) for marker in markers) < 2:
+                continue
+            parts: dict[object, tuple[list[Place], list[Variant]]] = {}
+            for place in places:
+                active = [variant for variant in some if variant.active(*place)]
+                key = (
+                    bool(active),
+                    frozenset(one.text for one in active) - {""},
+                    frozenset(one.source for one in active) - {None},
+                )
+                parts.setdefault(key, ([], active))[0].append(place)
+            if len(parts) > 1:
+                return [
+                    fork
+                    for part, active in parts.values()
+                    for fork in self._split(part, {**held, name: active})
+                ]
+        return [Fork(places, held)]
+
+    def _of(self, forks: list[Fork], extras: frozenset[str]) -> Fork:
+        """Return the fork of the target with some extras, or one that is like it where the project
+        is not for it."""
+
+        def like(fork: Fork) -> tuple[int, ...]:
+            return max(
+                (
+                    (
+                        platform == self.target.group.platform,
+                        python == self.python,
+                        chosen == extras,
+                    )
+                    for platform, python, chosen in fork.places
+                ),
+                default=(0, 0, 0),
+            )
+
+        return max(forks, key=like)
 
     # -- the lock
 
     def solve(self) -> Solved:
         """Return the fork of the target; another that cannot be solved stops the lock, too."""
-        mine = self.signature(self.target.group.platform, self.python, self.extras)
-        forks = self.forks() if self.forking else {}
-        solved = self.fork(mine, forks.get(mine, []))
+        forks = self.forks()
+        mine = self._of(forks, self.extras)
+        solved = self.fork(mine)
+        plain = self._of(forks, frozenset())
+        if any(some and set(some) <= set(mine.held.get(n, ())) for n, some in plain.held.items()):
+            solved = self._beside(solved, plain if plain is not mine else None)
         if solved.misses or solved.unclear or solved.choice.conflict is not None:
             return solved
-        for signature, places in forks.items():
-            other = self.fork(signature, places) if signature != mine else solved
+        for fork in forks:
+            other = self.fork(fork) if fork is not mine else solved
             missing = next(iter(other.misses.values()), None)
             stop = other.choice.conflict or (missing.message if missing is not None else None)
             if stop is not None:
                 return solved._replace(choice=solved.choice._replace(conflict=stop))
         return solved
 
-    def fork(self, signature: Signature, places: list[Place]) -> Solved:
-        """Return the lock of one fork; no places: the lock is not divided."""
+    def fork(self, fork: Fork) -> Solved:
+        """Return the lock of one fork."""
         asks: dict[str, Ask] = {}
         markers: dict[str, tuple[str | None, ...]] = {}
         sources: dict[str, str | None] = {}
-        releases = [Version(python).release for _, python, _ in places]
-        self.minors = {(release[0], release[1]) for release in releases}
+        releases = [Version(python).release for _, python, _ in fork.places]
+        self.minors = {(release[0], release[1]) for release in releases} if fork.held else set()
         for name, some in self.variants.items():
-            divides = name in self.forking
-            active = [v for at, v in enumerate(some) if not divides or (name, at) in signature]
+            divides = name in fork.held
+            active = fork.held.get(name, some)
+            if not divides and fork.held:
+                active = [v for v in some if any(_meets(m, fork.places) for m in v.markers)]
             named_ = {variant.source for variant in active} - {None}
             if len(named_) > 1:
                 text = f"{name} has two sources in one place: {', '.join(map(str, named_))}"
                 return Solved({}, {}, {}, Choice({}, text), {}, {})
-            if not divides and places and not self._meets(active[0], places):
-                continue
             if not active:
                 continue
             asks[name] = self.asked(name, [p for variant in active for p in variant.placed])
@@ -250,16 +290,47 @@ class _PoetryLock(WholeLock):
                 text = f"{why[0]} is locked together with it: {why[1]}"
                 solved.unclear.update({n: text for n in asks if n not in solved.unclear})
             return solved
-        return solved._replace(choice=choose(solved.lists, asks, Accepts(self.facts)))
+        return solved._replace(choice=self._choose(solved, markers))
 
-    @staticmethod
-    def _meets(variant: Variant, places: list[Place]) -> bool:
-        """Return whether a marker holds in one of the places, whatever extra it is of."""
-        return any(
-            marker is None or _holds(marker, *place) is not False
-            for marker in variant.markers
-            for place in places
-        )
+    def _beside(self, solved: Solved, plain: Fork | None) -> Solved:
+        """Return the lock of an extra that narrows what is asked for without it: Poetry locks both,
+        and an installation with the extra finds two versions."""
+        if plain is None:
+            return solved
+        other, mine = self.fork(plain).choice.chosen, solved.choice.chosen
+        differ = {n for n in mine if n in other and other[n].version != mine[n].version}
+        unclear = tuple(sorted({*solved.choice.unclear, *differ}))
+        return solved._replace(choice=solved.choice._replace(unclear=unclear))
+
+    def _choose(self, solved: Solved, markers: dict[str, tuple[str | None, ...]]) -> Choice:
+        """Return what is locked together.
+
+        Whether torch has to be for the Pythons of its own marker or of the companion that requires
+        it follows from what Poetry meets first: where they lead to different locks, the answer is
+        not known.
+        """
+        lists, accepts = solved.lists, Accepts(self.facts)
+        choice = choose(lists, solved.asks, accepts)
+        own = markers.get("torch") or (None,)
+        needing = [
+            n for n, found in lists.items() if n != "torch" and any(c.requires for c in found)
+        ]
+        wide = {*own, *(m for name in needing for m in markers.get(name) or (None,))}
+        if wide == set(own):
+            return choice
+        kept = self.admitted(solved.asks["torch"], solved.pools["torch"], tuple(wide))
+        other = choose({**lists, "torch": self.versions(kept)}, solved.asks, accepts)
+        names = set(choice.chosen) | set(other.chosen)
+        differ = {
+            name
+            for name in names
+            if (one := choice.chosen.get(name)) is None
+            or (two := other.chosen.get(name)) is None
+            or one.version != two.version
+        }
+        if (choice.conflict is None) != (other.conflict is None):
+            return choice._replace(conflict=None, unclear=tuple(sorted(names)))
+        return choice._replace(unclear=tuple(sorted({*choice.unclear, *differ})))
 
     def _list(
         self, name: str, solved: Solved, source: str | None, markers: tuple[str | None, ...]
@@ -346,6 +417,10 @@ class _PoetryLock(WholeLock):
             if not any(v.active(platform, self.python, self.extras) for v in variants):
                 active = []  # the markers of Poetry's tables hold nowhere here
             ask = combine(name, [], (), self.target)
+            if not active and self._merged_elsewhere(name, variants):
+                text = f"the lock may install {name} for what another group or extra asks"
+                ask = ask._replace(unclear=text, skipped=False, placed=placed[0])
+                solved.unclear.setdefault(name, text)
             if active:
                 ask = self.asked(name, active)._replace(placed=active[0])
                 if all(self._holds_here(p.declaration.marker) is None for p in active):
@@ -365,6 +440,20 @@ class _PoetryLock(WholeLock):
                     break
         return found
 
+    def _merged_elsewhere(self, name: str, variants: list[Variant]) -> bool:
+        """Return whether a declaration of another group or extra, of the same constraint and source
+        as one of this install, holds here: Poetry merges their markers."""
+        own = {p.declaration.span for p in self.install.requirements if name_of(p) == name}
+        return any(
+            any(p.declaration.span in own for p in variant.placed)
+            and any(
+                p.declaration.span not in own
+                and self._holds_here(p.declaration.marker) is not False
+                for p in variant.placed
+            )
+            for variant in variants
+        )
+
     def _holds_here(self, marker: str | None) -> bool | None:
         if marker is None or "extra" not in marker:
             return marker_holds(marker, self.target)
@@ -379,6 +468,11 @@ class _PoetryLock(WholeLock):
 def _python_alone(atom: re.Match[str]) -> str:
     """Return a comparison of Pythons as it is, and any other as one that holds."""
     return atom[0] if "python_" in atom[0] else "python_version >= '0'"
+
+
+def _meets(marker: str | None, places: list[Place]) -> bool:
+    """Return whether a marker holds in one of the places."""
+    return marker is None or any(_holds(marker, *place) is not False for place in places)
 
 
 def _inside(source: Source, one: Declaration) -> bool:
