@@ -71,3 +71,15 @@ def test_a_version_that_is_not_for_every_python_of_the_project_is_told_as_that()
     miss = one(PYPI, '"torch==2.15.0"', "3.10").miss
     assert miss is not None
     assert (miss.kind, miss.cure) == ("python", 'requires-python = ">=3.11"')
+
+
+def test_a_companions_pin_of_torch_leads_under_the_marker_of_the_companion() -> None:
+    # torch 2.10.0 is for Python 3.10 and newer only: the marker leaves 3.12 and newer.
+    wanted = '"torch", "torchvision<0.26 ; python_version >= \'3.12\'"'
+    assert build(one(PYPI, '"torch"', "3.9")) == "2.8.0 pypi"
+    assert build(one(PYPI, wanted, "3.9")) == "2.10.0 pypi"
+
+
+def test_an_override_without_a_version_is_not_read() -> None:
+    body = "[tool.pdm.resolution.overrides]\ntorch = '*'\n" + PYPI
+    assert one(body, '"torch"').status == "unknown"

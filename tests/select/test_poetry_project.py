@@ -212,3 +212,54 @@ def test_requirements_are_those_that_poetry_reads_of_a_release() -> None:
         assert version and "0.11.3" in version
         assert "0.14.1" not in version
     assert "0.10.2" in str(one(chosen('torch = "^2.11"\ntorchaudio = "<2.0.1"\n'), "torchaudio"))
+
+
+def test_what_is_for_no_python_of_the_project_asks_for_nothing() -> None:
+    for python, version in ((">= '3.12'", "2.15.0"), ("< '3.12'", "2.9.1")):
+        held = f'{{ version = "2.9.1", markers = "python_version {python}" }}'
+        found = chosen(f'torch = "^2.9"\ntorchaudio = {held}\n', ">=3.11,<3.12")
+        assert build(found) == f"{version} pypi"
+
+
+def test_equal_declarations_divide_the_lock_where_they_leave_a_place_without() -> None:
+    entry = '{{ version = "0.26.0", markers = "sys_platform == \'{}\'" }}'
+    some = ", ".join(entry.format(system) for system in ("linux", "darwin"))
+    every = f"{some}, {entry.format('linux').replace('==', '!=')}"
+    for entries, version in ((some, "2.15.0"), (every, "2.11.0")):
+        body = f'torch = "*"\ntorchvision = [{entries}]\n'
+        found = chosen(body, ">=3.11,<3.14", "windows-x86_64")
+        assert build(found) == f"{version} pypi"
+
+
+def test_a_part_that_one_declaration_is_left_for_is_not_divided_further() -> None:
+    # The part of other systems has one declaration of torchvision, for macOS; it holds torch
+    # back on Windows as well.
+    two = '{ version = "0.26.0", markers = "sys_platform == \'linux\'" }, '
+    two += '{ version = "0.26.0", markers = "sys_platform == \'darwin\'" }'
+    torch = '{ version = "~2.9.0", markers = "sys_platform == \'linux\'" }, '
+    torch += '{ version = "*", markers = "sys_platform != \'linux\'" }'
+    body = f"torch = [{torch}]\ntorchvision = [{two}]\n"
+    assert build(chosen(body, ">=3.11,<3.14", "windows-x86_64")) == "2.11.0 pypi"
+
+
+def test_what_another_group_asks_for_may_be_installed() -> None:
+    body = 'torch = "*"\ntorchvision = { version = "*", markers = "sys_platform == \'linux\'" }\n'
+    body += '[tool.poetry.group.gpu.dependencies]\ntorchvision = "*"\n'
+    body += "[tool.poetry.group.gpu]\noptional = true\n"
+    found = chosen(body, ">=3.11,<3.14", "macos-arm64")
+    assert one(found, "torchvision").status == "unknown"
+
+
+def test_an_extra_that_narrows_what_is_asked_for_is_locked_beside_it() -> None:
+    body = (
+        '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.11,<3.14"\n'
+        'dependencies = ["torch>=2.10"]\n'
+        '[project.optional-dependencies]\nmore = ["torch==2.13.0"]\n'
+        "[tool.poetry]\npackage-mode = false\n"
+    )
+    document = read_pyproject("pyproject.toml", body.encode())
+    own = Python(3, 11)
+    target = Target(NodeGroup("group", (), (own,), "linux-x86_64"), own)
+    installs = project_installs(document, lock=None, client="poetry")
+    extra = next(install for install in installs if install.extras)
+    assert one(select(extra, target, load_catalog())).status == "unknown"

@@ -164,6 +164,8 @@ class _PdmLock(WholeLock):
         if placed is None:
             return ask
         fixed = combine(name, [placed], (), self.target)
+        if not str(fixed.specifier) and fixed.url is None:
+            fixed = fixed._replace(unclear="PDM reads no override without a version (*)")
         return fixed._replace(placed=ask.placed, implied_by=ask.implied_by, skipped=ask.skipped)
 
     def _accepts(self) -> Accepts:
