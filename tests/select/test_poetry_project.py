@@ -236,7 +236,7 @@ def test_a_part_that_one_declaration_is_left_for_is_not_divided_further() -> Non
     # back on Windows as well.
     two = '{ version = "0.26.0", markers = "sys_platform == \'linux\'" }, '
     two += '{ version = "0.26.0", markers = "sys_platform == \'darwin\'" }'
-    torch = '{ version = "~2.9.0", markers = "sys_platform == \'linux\'" }, '
+    torch = '{ version = "~2.11.0", markers = "sys_platform == \'linux\'" }, '
     torch += '{ version = "*", markers = "sys_platform != \'linux\'" }'
     body = f"torch = [{torch}]\ntorchvision = [{two}]\n"
     assert build(chosen(body, ">=3.11,<3.14", "windows-x86_64")) == "2.11.0 pypi"
