@@ -7,7 +7,7 @@ the fix that ``fix`` would make; ``fix`` carries it out in memory. Writing is le
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from torchpin.catalog.drivers import load_drivers
@@ -25,7 +25,7 @@ from torchpin.judging import EarlierTorch, judge_install
 from torchpin.named import NamedTuple
 from torchpin.rules.context import Context, Way
 from torchpin.rules.ignores import Ignored, idle_ignores, ignored, unknown_codes
-from torchpin.rules.model import INFO, Finding
+from torchpin.rules.model import ERROR, INFO, Finding
 from torchpin.rules.registry import Rule, all_rules, merge, run_rules
 from torchpin.select.model import Selection
 from torchpin.ways import (
@@ -39,12 +39,16 @@ from torchpin.ways import (
 
 ROUNDS = 8
 """How often fixing looks again; two or three are usual."""
+MOST_HARMFUL = 16
+"""How many fixes are left out, one after the other, since they make another error."""
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from torchpin.progress import Progress
     from torchpin.resolve.model import Outcome
+    from torchpin.rewrite.fixes import Mark
+    from torchpin.rules.model import Fix
 
 ASKS_FOR_NOTHING = "nothing that was read asks for PyTorch or a package of its family"
 
@@ -509,7 +513,8 @@ def fix(
     """Mend what can be mended, in memory.
 
     Fixes are made until none is left (a fix may uncover the next), at most ``ROUNDS`` rounds; a
-    text that a file had before ends the run.
+    text that a file had before ends the run. A fix after which there is an error that was not there
+    before is left out: it is told as advice.
 
     Args:
         options: what to look at.
@@ -523,17 +528,99 @@ def fix(
     Raises:
         UsageError: a path or a rule code does not exist.
     """
+    from torchpin.rewrite.fixes import mark_of
+
+    given = dict(stdin_overlay(options) if overlay is None else overlay)
+    before = check(options, fleet, given)
+    harmful: dict[Mark, str] = {}
+    while True:
+        result, rounds = _mend(options, fleet, given, before, only, mended, harmful)
+        worse = new_error(before.findings, result.report_after.findings) if rounds else None
+        if worse is None or len(harmful) == MOST_HARMFUL:
+            break
+        # What was made last may be what a new error comes from; the rounds end, as each of them
+        # leaves out one fix more.
+        last = cause_of(worse, rounds, harmful)
+        harmful[mark_of(last)] = f"then {worse.code}: {worse.message}"
+    if not harmful:
+        return result
+    notes = (
+        f"{path}: not mended ({message}): {why}"
+        for (message, texts), why in harmful.items()
+        for path in dict.fromkeys(path for path, _ in texts)
+    )
+    after = result.report_after
+    return result._replace(
+        report_after=after._replace(findings=without_harm(after.findings, harmful)),
+        skipped=(*result.skipped, *notes),
+    )
+
+
+def new_error(before: Iterable[Finding], after: Iterable[Finding]) -> Finding | None:
+    """Return an error about a package that a file did not have before it was mended."""
+    had = {(one.path, one.code, one.package) for one in before if one.severity == ERROR}
+    for one in after:
+        if one.severity == ERROR and (one.path, one.code, one.package) not in had:
+            return one
+    return None
+
+
+def cause_of(worse: Finding, rounds: Sequence[Fix], harmful: Collection[Mark]) -> Fix:
+    """Return the fix that an error is put down to: the last one that wrote what it stands at into
+    its file, else its package, else anything there, else the last one."""
+    from torchpin.rewrite.fixes import mark_of
+
+    left = [one for one in rounds if mark_of(one) not in harmful]
+    there = [one for one in left if any(some.document.path == worse.path for some in one.edits)]
+
+    def writing(text: str) -> list[Fix]:
+        return [
+            one
+            for one in there
+            if text and any(text in edit.text for some in one.edits for edit in some.edits)
+        ]
+
+    said = worse.document.text[worse.span.start : worse.span.end] if worse.document else ""
+    return (writing(said) or writing(worse.package or "") or there or left)[-1]
+
+
+def without_harm(findings: Iterable[Finding], harmful: Mapping[Mark, str]) -> tuple[Finding, ...]:
+    """Return findings whose fixes would make another error with advice in their place."""
+    from torchpin.rewrite.fixes import mark_of
+    from torchpin.rules.model import DISPLAY, Fix
+
+    return tuple(
+        one._replace(fix=Fix(DISPLAY, f"{one.fix.message}; not written: {why}"))
+        if one.fix is not None and (why := harmful.get(mark_of(one.fix)))
+        else one
+        for one in findings
+    )
+
+
+def _mend(
+    options: Options,
+    fleet: Fleet | None,
+    given: Mapping[str, bytes],
+    before: Report,
+    only: frozenset[str] | None,
+    mended: Callable[[tuple[Finding, ...]], tuple[Finding, ...]] | None,
+    harmful: Collection[Mark],
+) -> tuple[FixResult, list[Fix]]:
+    """Return what ``fix`` would write without some fixes, and the fixes in the order made."""
     from torchpin.rewrite.fixes import apply_fixes
 
-    overlay = dict(stdin_overlay(options) if overlay is None else overlay)
-    before = report = check(options, fleet, overlay)
+    overlay = dict(given)
+    report = before
+    made: list[Fix] = []
     originals: dict[str, Document] = {}
     skipped: dict[str, None] = {}
     seen: set[tuple[str, bytes]] = set()
     for _ in range(ROUNDS):
         told = report.findings if mended is None else mended(report.findings)
         findings = [one for one in told if only is None or one.path in only]
-        changed, refused = apply_fixes(findings, unsafe=options.unsafe_fixes)
+        changed, refused = apply_fixes(
+            findings, unsafe=options.unsafe_fixes, harmful=harmful, made=made
+        )
         skipped.update(dict.fromkeys(refused))
         seen.update((document.path, document.encode(document.text)) for document, _ in changed)
         changed = [one for one in changed if (one[0].path, one[1]) not in seen]
@@ -548,4 +635,4 @@ def fix(
         for path, document in sorted(originals.items())
         if overlay[path] != document.encode(document.text)
     )
-    return FixResult(before, report, changes, tuple(skipped))
+    return FixResult(before, report, changes, tuple(skipped)), made

@@ -14,6 +14,8 @@ sys.path.insert(0, str(ROOT))
 
 from tools.record_golden import GOLDEN, answer, differs, files_of, findings, torchpin  # noqa: E402
 
+from torchpin.catalog.model import WATCHED  # noqa: E402
+
 FOLDERS = sorted(path.parent for path in GOLDEN.glob("*/options.json"))
 
 
@@ -43,3 +45,20 @@ def test_fixed_files_stay_and_are_clean(folder: Path, tmp_path: Path) -> None:
         if one["fix"] is not None and one["fix"]["safety"] == "safe"
     ]
     assert left == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_a_fix_makes_no_error_that_was_not_there(folder: Path) -> None:
+    expected = json.loads((folder / "expected.json").read_text("utf-8"))
+    assert errors(expected["findings_after"]) <= errors(expected["findings"])
+
+
+def errors(lines: list[str]) -> set[tuple[str, str, str]]:
+    """Return the file, the code and the package of the errors among recorded findings."""
+    found = set()
+    for line in lines:
+        place, severity, code, *words = line.split()
+        package = next((one for one in words if one in WATCHED), "")
+        if severity == "error":
+            found.add((place.split(":")[0], code, package))
+    return found

@@ -80,7 +80,8 @@ def main(argv: list[str]) -> int:
     for text in (*catalog.notes, *filter(None, (old,))):
         if not args.quiet:
             note(clean(text))
-    return CLEAN if outcome.plans and not outcome.unserved else FINDINGS
+    served = outcome.plans and not outcome.unserved
+    return CLEAN if served and not any(plan.unfit for plan in outcome.plans) else FINDINGS
 
 
 def near(outcome: Outcome) -> Outcome:

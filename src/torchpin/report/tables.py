@@ -103,7 +103,12 @@ def resolve(outcome: Outcome, style: Style, client: str = "pip", *, split: bool 
     would do, and was not wanted."""
     out: list[str] = []
     if len(outcome.plans) == 1 and not outcome.unserved:
-        out.append(style.paint("good", "One set runs on every target."))
+        left = [package for package, _ in outcome.plans[0].unfit]
+        if left:
+            text = f"One set runs on every target, without {' and '.join(left)}: see below."
+            out.append(style.paint("error", text))
+        else:
+            out.append(style.paint("good", "One set runs on every target."))
     elif outcome.plans:
         out.append(
             f"{plural(len(outcome.plans), 'set')}, each for its own part of the fleet."

@@ -44,6 +44,10 @@ INDEX = frozenset(("TP401", "TP407"))
 """Codes that are mended by pinning what is meant and by making the index an additional one."""
 
 
+Mark = tuple[str, tuple[tuple[str, str], ...]]
+"""What a fix says, and what it writes into which files."""
+
+
 def attach_fixes(
     findings: tuple[Finding, ...],
     context: Context,
@@ -279,23 +283,42 @@ def goes_beside(edits: FileEdits, others: FileEdits | None) -> bool:
     )
 
 
+def mark_of(fix: Fix) -> Mark:
+    """Return what tells a fix from others, wherever its lines stand by now."""
+    return fix.message, tuple(
+        (edits.document.path, edit.text) for edits in fix.edits for edit in edits.edits
+    )
+
+
 def apply_fixes(
-    findings: Iterable[Finding], *, unsafe: bool
+    findings: Iterable[Finding],
+    *,
+    unsafe: bool,
+    harmful: Collection[Mark] = (),
+    made: list[Fix] | None = None,
 ) -> tuple[list[tuple[Document, bytes]], list[str]]:
     """Return the new bytes of every document that the allowed fixes change.
 
     One plan a document, or any number of fixes of single lines; the caller looks again for more.
     Safe fixes come first: allowing others must not lead to a worse end. A fix whose edits change
     more than they say is left out, in all of its files; the others are made.
-    Also returned: why fixes were left out.
+    Also returned: why fixes were left out. ``harmful`` are marks of fixes that are not to be made;
+    to ``made`` those that are made are appended.
     """
     findings = sorted(findings, key=_turn)
-    without: list[Fix] = []
+    without = [
+        one.fix
+        for one in findings
+        if harmful and one.fix is not None and mark_of(one.fix) in harmful
+    ]
     refused: list[str] = []
     while True:
         done = chosen_fixes(findings, without, unsafe=unsafe)
         try:
-            return verified(done), refused
+            changed = verified(done)
+            if made is not None:
+                made += done
+            return changed, refused
         except RewriteError as error:
             one, reason = refused_of(done, error)
             without.append(one)

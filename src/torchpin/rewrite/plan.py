@@ -238,13 +238,14 @@ def unfit_text(package: str, why: str) -> str:
 
 
 def breaks(way: Way, plan: Plan) -> str | None:
-    """Return why a plan would break a package that works today and has no version for it."""
+    """Return why a plan would break a package that has no version for it, and that works today or
+    is not known not to."""
     works = {
         one.selection.package
         for judged_set in way.sets
         if judged_set.chosen.conflict is None
         for one in judged_set.judged
-        if one.build is not None and not one.fails
+        if (not one.fails if one.build is not None else one.selection.status == "unknown")
     }
     return next((unfit_text(*one) for one in plan.unfit if one[0] in works), None)
 
