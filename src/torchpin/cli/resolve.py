@@ -21,7 +21,7 @@ def parser() -> Parser:
     made = Parser(
         "resolve",
         "Find the versions and the index that run on every target, or the fewest sets that do.",
-        "exit code: 0 every target is served · 1 some target is served by no published wheel",
+        "exit code: 0 every target is served · 1 some target or package is not",
     )
     add_paths(made, what="read the requirements from")
     add_policy(made)
