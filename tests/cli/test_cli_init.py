@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.cli.pseudo_terminal import on_screen
 
-from torchpin.cli.init_ask import Answers, asked, project_python
+from torchpin.cli.init_ask import Answers, Value, asked, project_python
 from torchpin.cli.init_hook import has_hook, with_hook
 from torchpin.cli.main import guarded
 from torchpin.fleet.importers.model import Found, Machine, SeenGpu, Told
@@ -164,7 +164,7 @@ terminal = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
 
 @terminal
 def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
-    typed = b"V1000\nV100, A100\nlatest\n550.54.15\n4\n3.11\nlinux-aarch64\n"
+    typed = b"V1000\nV100, A100\nlatest\n550.54.15\n4\n3.11\nlinux-aarch64\n\n"
     code, seen = dialogue(tmp_path, typed)
     assert code == 0, seen
     (group,) = load_profile(str(tmp_path / "torchpin.toml")).groups
@@ -179,7 +179,7 @@ def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
 @terminal
 def test_enter_takes_what_the_project_tells_and_a_dash_leaves_out(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nrequires-python = ">=3.10,<3.12"\n')
-    code, seen = dialogue(tmp_path, b"V100\n-\n\n-\n")
+    code, seen = dialogue(tmp_path, b"V100\n-\n\n-\n\n")
     assert code == 0, seen
     assert "[>=3.10,<3.12]" in seen
     text = (tmp_path / "torchpin.toml").read_text()
@@ -242,6 +242,46 @@ def test_a_hook_is_given_all_files_and_reads_its_own(
         assert guarded(["check", "--skip-unknown", *names]) == 1
         told = capsys.readouterr().out
         assert "requirements.txt:1" in told and "notes.txt" not in told
+
+
+@terminal
+def test_what_cannot_be_together_is_asked_again(tmp_path: Path) -> None:
+    typed = b"B200\n535.54.03\n580.65.06\n3.10,3.12\nmacos-arm64\nlinux-x86_64\n\n"
+    code, seen = dialogue(tmp_path, typed)
+    assert code == 0, seen
+    (group,) = load_profile(str(tmp_path / "torchpin.toml")).groups
+    assert (group.driver, group.platform) == ("580.65.06", "linux-x86_64")
+    assert [str(python) for python in group.pythons] == ["3.10", "3.12"]
+    assert seen.count("Driver, as nvidia-smi shows it") == seen.count("Platform") == 2
+    assert "driver 535.54.03 is older than B200" in seen and "torchpin.toml:" not in seen
+
+
+@terminal
+def test_it_asks_for_other_groups(tmp_path: Path) -> None:
+    typed = b"V100\n535.183.01\n3.10\nlinux-x86_64\nmain\na]b\nnew\nB200\n580.65.06\n\n\n\n"
+    code, seen = dialogue(tmp_path, typed)
+    assert code == 0, seen
+    first, second = load_profile(str(tmp_path / "torchpin.toml")).groups
+    assert (first.name, first.gpus[0].arch, first.driver) == ("main", "sm_70", "535.183.01")
+    assert (second.name, second.gpus[0].arch, second.driver) == ("new", "sm_100", "580.65.06")
+    assert [str(python) for python in second.pythons] == ["3.10"]
+    assert "there is a group main already" in seen
+
+
+def test_an_offer_that_contradicts_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = iter(["B200", "", "580.65.06", "-", "-"])
+    monkeypatch.setattr("builtins.input", lambda question: next(answers))
+    found = asked(Answers(), Answers(driver=Value("535.54.03", "NVML")))
+    assert found.driver == Value("580.65.06")
+    assert "is older than B200" in capsys.readouterr().err
+
+
+def test_pythons_of_an_option_are_written_as_a_list(tmp_path: Path) -> None:
+    assert guarded(["init", str(tmp_path), "--gpu", "V100", "--python", "3.10,3.12"]) == 0
+    (group,) = load_profile(str(tmp_path / "torchpin.toml")).groups
+    assert [str(python) for python in group.pythons] == ["3.10", "3.12"]
 
 
 @terminal

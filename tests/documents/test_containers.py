@@ -404,3 +404,19 @@ def test_an_argument_before_from_is_not_seen_behind_it(
     grounds = [ground.text for one in report.findings for ground in one.because]
     words = "ARG V stands before FROM: a stage sees it behind an ARG of its own only"
     assert (words in grounds) is told
+
+
+@pytest.mark.parametrize(
+    ("image", "severity"), [("ubuntu:22.04", "warning"), ("python:3.12-slim", "error")]
+)
+def test_what_python_an_image_has_is_known_or_not(
+    image: str, severity: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "Dockerfile"
+    path.write_text(f"FROM {image}\nRUN pip install torch==2.1.0\n")
+    fleet = fleet_from_options(gpus=("V100",), driver="535.183.01", python="3.12")
+    report = check(Options((str(path),), isolated=True), fleet)
+    (found,) = (one for one in report.findings if one.code == "TP102")
+    assert found.severity == severity
+    told = any("it is not known which Python" in one.text for one in found.because)
+    assert told is (severity == "warning")

@@ -110,10 +110,11 @@ def test_links_and_overlap_give_each_file_once(tmp_path: Path) -> None:
     assert len(found.files) == 1
 
 
-def test_other_kinds_are_refused(tmp_path: Path) -> None:
-    make(tmp_path, "Cargo.toml")
+@pytest.mark.parametrize("name", ["Cargo.toml", "train.ipynb"])
+def test_other_kinds_are_refused(name: str, tmp_path: Path) -> None:
+    make(tmp_path, name)
     with pytest.raises(UsageError, match="no kind of file"):
-        discover([str(tmp_path / "Cargo.toml")])
+        discover([str(tmp_path / name)])
 
 
 def test_unreadable_folder_below_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 from torchpin.cli.arguments import Arguments
-from torchpin.cli.init_ask import NONE, Answers, Value, asked, found_out, split
+from torchpin.cli.init_ask import (
+    NONE,
+    Answers,
+    Value,
+    asked,
+    complete_names,
+    found_out,
+    further,
+    split,
+)
 from torchpin.cli.init_hook import HOOKS, pre_commit
 from torchpin.cli.parser import Parser, add_platform
 from torchpin.cli.terminal import out, tell
@@ -68,14 +78,15 @@ def main(argv: list[str]) -> int:
         out(f"{clean(there)} is there already and stays as it is.\n")
         pre_commit(folder)
         return 0
-    answers = answers_of(args, folder)
+    groups = groups_of(args, folder)
+    answers = groups[0][1]
     if answers.gpus is None:
         raise UsageError(
             "which GPUs does the fleet have?",
             hint="torchpin init --gpu V100 --driver 550.54.15 --python 3.11   (--gpu none: CPU)\n"
             "  torchpin init --yes   takes what this machine tells",
         )
-    write_new(path, profile_text(args.group, answers))
+    write_new(path, profile_text(groups))
     try:
         check_profile(path)
     except TorchpinError:
@@ -109,22 +120,33 @@ def profile_in(folder: str) -> str:
     return os.path.normpath(os.path.join(folder, os.path.basename(found)))
 
 
-def answers_of(args: Arguments, folder: str) -> Answers:
-    """Return what the profile is to say: what the options say, and if they name no GPU, what the
-    person at the terminal answers, or with ``--yes`` what this machine tells."""
+def groups_of(args: Arguments, folder: str) -> list[tuple[str, Answers]]:
+    """Return the groups that the profile is to hold, by name: what the options say, and if they
+    name no GPU, what the person at the terminal answers, or with ``--yes`` what this machine
+    tells."""
     given = Answers(
         *(
             Value(text) if text else None
             for text in (",".join(args.gpu), args.driver, args.python, args.platform, args.glibc)
         )
     )
+    name: str = args.group
     if given.gpus is not None:
         checked_options(args)
-        return given
+        return [(name, given)]
     if args.yes:
         pairs = zip(given, found_out(folder), strict=True)
-        return Answers(*(first or second for first, second in pairs))
-    return asked(given, found_out(folder)) if sys.stdin.isatty() else given
+        return [(name, Answers(*(first or second for first, second in pairs)))]
+    if not sys.stdin.isatty():
+        return [(name, given)]
+    complete_names()
+    out("What must PyTorch run on? Enter takes what is in [brackets], - leaves it out.\n")
+    groups = [(name, asked(given, found_out(folder)))]
+    while another := further([name for name, _ in groups]):
+        last = groups[-1][1]
+        offered = Answers(python=last.python, platform=last.platform)
+        groups.append((another, asked(Answers(), offered)))
+    return groups
 
 
 def checked_options(args: Arguments) -> None:
@@ -156,18 +178,8 @@ def quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def profile_text(group: str, answers: Answers) -> str:
-    """Return a commented profile; what is not known stands there as a comment."""
-
-    def line(key: str, value: Value | None, example: str, comment: str) -> str:
-        if value is None:
-            return f'# {key} = "{example}"   # {comment}'
-        about = f"from {value.where}" if value.where else comment
-        return f"{key} = {quoted(value.text)}   # {about}"
-
-    gpus = answers.gpus or Value(NONE[0])
-    told = f" ({gpus.where})" if gpus.where else ""
-    names = ", ".join(quoted(name) for name in split(gpus.text))
+def profile_text(groups: Sequence[tuple[str, Answers]]) -> str:
+    """Return a commented profile of groups by name; what is not known stands there as a comment."""
     lines = [
         "# What PyTorch must run on. `torchpin fleet show` prints how this is understood,",
         "# `torchpin check` compares the dependency files with it.",
@@ -178,6 +190,36 @@ def profile_text(group: str, answers: Answers) -> str:
         "# [indexes]",
         '# "https://wheels.corp.example/torch-cu126/" = "cu126"',
         "",
+    ]
+    for name, answers in groups:
+        lines += group_lines(name, answers)
+    lines += [
+        "# More groups: one table each. A file, an extra or a group of one kind of machine:",
+        "# [fleet.ci]",
+        "# gpus = []",
+        '# files = ["requirements-ci.txt"]',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def group_lines(group: str, answers: Answers) -> list[str]:
+    """Return the table of a group, and the empty line below it."""
+
+    from torchpin.fleet.options import versions
+
+    def line(key: str, value: Value | None, example: str, comment: str) -> str:
+        if value is None:
+            return f'# {key} = "{example}"   # {comment}'
+        about = f"from {value.where}" if value.where else comment
+        texts = versions(value.text) if key == "python" else [value.text]
+        written = ", ".join(quoted(text) for text in texts)
+        return f"{key} = {written if len(texts) == 1 else f'[{written}]'}   # {about}"
+
+    gpus = answers.gpus or Value(NONE[0])
+    told = f" ({gpus.where})" if gpus.where else ""
+    names = ", ".join(quoted(name) for name in split(gpus.text))
+    return [
         f"[fleet.{group if group.replace('-', '').replace('_', '').isalnum() else quoted(group)}]",
         f"gpus = [{names}]   # names, sm_70, p3.2xlarge; [] for CPU only{told}",
         line("driver", answers.driver, "550.54.15", "as nvidia-smi shows it"),
@@ -190,13 +232,7 @@ def profile_text(group: str, answers: Answers) -> str:
         ),
         line("glibc", answers.glibc, "2.31", "`ldd --version` on the nodes"),
         "",
-        "# More groups: one table each. A file, an extra or a group of one kind of machine:",
-        "# [fleet.ci]",
-        "# gpus = []",
-        '# files = ["requirements-ci.txt"]',
-        "",
     ]
-    return "\n".join(lines)
 
 
 def write_new(path: str, text: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchpin.cli.terminal import folded, out
+from torchpin.cli.terminal import folded
 from torchpin.errors import ConfigError, UsageError
 from torchpin.named import NamedTuple
 from torchpin.report.style import clean
@@ -98,30 +98,87 @@ def _pinned(text: str) -> str:
 def asked(given: Answers, found: Answers) -> Answers:
     """Return the answers of the person at the terminal to what the command line leaves open.
 
-    An empty answer takes what stands in brackets, ``-`` leaves a value out; what no profile takes
-    is asked again.
+    An empty answer takes what stands in brackets, ``-`` leaves a value out; what no profile takes,
+    alone or beside the earlier answers, is asked again.
 
     Raises:
         UsageError: the input ends before the last answer.
     """
-    _complete_names()
-    out("What must PyTorch run on? Enter takes what is in [brackets], - leaves it out.\n")
+
+    def beside(known: Answers, key: str, check: Callable[[str], None]) -> Callable[[str], None]:
+        def checked(text: str) -> None:
+            check(text)
+            _agree(known._replace(**{key: Value(text)}))
+
+        return checked
+
+    known = given
     gpus = given.gpus or _ask(
         "GPUs, with commas between (V100, RTX 4090, sm_70; none: CPU only)",
         found.gpus,
-        _gpus,
+        beside(known, "gpus", _gpus),
         needed=True,
     )
+    known = known._replace(gpus=gpus or Value(NONE[0]))
     cpu = gpus is None or gpus.text.lower() in NONE
-    driver = given.driver
-    if driver is None and not cpu:
-        driver = _ask("Driver, as nvidia-smi shows it", found.driver, _driver)
-    python = given.python or _ask("Python (3.11 or >=3.10,<3.13)", found.python, _python)
-    platform = given.platform or _ask("Platform", found.platform, _platform)
-    glibc = given.glibc
-    if glibc is None and platform is not None and platform.text.startswith("linux"):
-        glibc = found.glibc if found.platform == platform and cpu == _is_cpu(found) else None
-    return Answers(gpus or Value(NONE[0]), driver, python, platform, glibc)
+    if given.driver is None and not cpu:
+        check = beside(known, "driver", _driver)
+        known = known._replace(driver=_ask("Driver, as nvidia-smi shows it", found.driver, check))
+    if given.python is None:
+        question = "Python (3.11; 3.10, 3.12; or >=3.10,<3.13)"
+        known = known._replace(python=_ask(question, found.python, _python))
+    if given.platform is None:
+        check = beside(known, "platform", _platform)
+        known = known._replace(platform=_ask("Platform", found.platform, check))
+    platform = known.platform
+    if given.glibc is None and platform is not None and platform.text.startswith("linux"):
+        same = found.platform == platform and cpu == _is_cpu(found)
+        known = known._replace(glibc=found.glibc if same else None)
+    return known
+
+
+def further(taken: Sequence[str]) -> str:
+    """Return the name of another group that the person at the terminal has; ``""`` for none.
+
+    Args:
+        taken: the names that the groups so far have.
+    """
+    while True:
+        try:
+            name = input("Another group of machines? Its name (Enter: no): ").strip()
+        except EOFError:  # all that is needed is answered
+            sys.stdout.write("\n")
+            return ""
+        if name.lower() in ("", "-", "n", "no"):
+            return ""
+        if name in taken:
+            text = f"there is a group {clean(name)} already\n"
+        elif not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
+            text = f"{clean(name)}: a name has letters, digits, - and _\n"
+        else:
+            return name
+        sys.stderr.write(folded(text, sys.stderr, every=True))
+
+
+def _agree(known: Answers) -> None:
+    """Refuse answers that no machine can satisfy together.
+
+    Raises:
+        ConfigError: two contradict each other.
+    """
+    from torchpin.fleet.checks import contradictions, default_platform
+    from torchpin.fleet.gpus import find_gpu
+    from torchpin.fleet.model import NodeGroup
+    from torchpin.fleet.values import parse_driver, parse_platform
+
+    names = split(known.gpus.text) if known.gpus else []
+    gpus = tuple(gpu for name in names for gpu in find_gpu(name))
+    platform = parse_platform(known.platform.text) if known.platform else default_platform(gpus)
+    driver = parse_driver(known.driver.text) if known.driver else None
+    for problem in contradictions(
+        NodeGroup("asked", gpus, (), platform, driver, None), lambda key: None
+    ):
+        raise ConfigError(problem.message.removeprefix("fleet asked: "), hint=problem.hint)
 
 
 def _is_cpu(found: Answers) -> bool:
@@ -145,19 +202,18 @@ def _ask(
                 "the answers ended: nothing is written",
                 hint="Enter takes what is in [brackets]; `torchpin init --yes` asks nothing",
             ) from None
-        if not answer:
-            if needed and default is None:
-                continue
-            return default
-        if answer == "-":
+        if not answer and needed and default is None:
+            continue
+        if answer == "-" or (not answer and default is None):
             return None
+        value = Value(answer) if answer or default is None else default
         try:
-            check(answer)
+            check(value.text)
         except ConfigError as error:
             text = f"{error.message}\n  {error.hint}\n" if error.hint else f"{error.message}\n"
             sys.stderr.write(folded(text, sys.stderr, every=True))
             continue
-        return Value(answer)
+        return value
 
 
 def _gpus(text: str) -> None:
@@ -180,9 +236,10 @@ def _driver(text: str) -> None:
 
 
 def _python(text: str) -> None:
+    from torchpin.fleet.options import versions
     from torchpin.fleet.values import parse_pythons
 
-    parse_pythons(text)
+    parse_pythons(versions(text))
 
 
 def _platform(text: str) -> None:
@@ -191,7 +248,7 @@ def _platform(text: str) -> None:
     parse_platform(text)
 
 
-def _complete_names() -> None:
+def complete_names() -> None:
     """Complete the names of GPUs on the tabulator key, where Python has readline."""
     try:
         import readline

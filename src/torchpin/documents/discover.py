@@ -75,7 +75,7 @@ _MAYBE = regex(
     re.IGNORECASE,
 )
 """Names and folders of YAML files that may be environments of conda, which their keys tell."""
-_OTHER_KINDS = (".toml", ".lock", ".json", ".yaml", ".yml", ".py", ".cfg", ".whl", ".zip")
+_OTHER_KINDS = (".toml", ".lock", ".json", ".yaml", ".yml", ".py", ".cfg", ".whl", ".zip", ".ipynb")
 
 
 class FoundFile(NamedTuple):

@@ -62,7 +62,7 @@ def fleet_from_options(
     group = NodeGroup(
         name,
         tuple(found),
-        _option("--python", parse_pythons, _versions(python)) if python else (),
+        _option("--python", parse_pythons, versions(python)) if python else (),
         _option("--platform", parse_platform, platform) if platform else default_platform(found),
         _option("--driver", parse_driver, driver) if driver else None,
         _option("--glibc", parse_glibc, glibc) if glibc else None,
@@ -83,7 +83,7 @@ def as_option(problem: ConfigError, name: str) -> str:
     return str(ConfigError(message or problem.message, hint=hint.replace("declare --", "write --")))
 
 
-def _versions(python: str | Sequence[str]) -> list[str]:
+def versions(python: str | Sequence[str]) -> list[str]:
     """Return a list of versions; in a specifier the comma belongs to the text."""
     texts = [python] if isinstance(python, str) else list(python)
     parts: list[str] = []

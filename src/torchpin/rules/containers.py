@@ -370,6 +370,13 @@ def of_part(finding: Finding, part: Part) -> Finding:
     if finding.code not in ("TP102", "TP104") or part.image is None:
         return finding
     facts = facts_of(part)
+    if finding.code == "TP102" and not (facts.python or part.python or part.pythons):
+        text = (
+            f"it is not known which Python {part.image.reference} has: that of the fleet is taken"
+        )
+        grave = WARNING if finding.severity == ERROR else finding.severity
+        ground = Because(text, INFERRED, "")
+        return finding._replace(severity=grave, because=(*finding.because, ground))
     text = ""
     if finding.code == "TP104" and (facts.musl or facts.glibc):
         text = "musl" if facts.musl else f"glibc {facts.glibc}"
