@@ -17,6 +17,8 @@ pytest.importorskip("pygls")
 from lsprotocol import types as lsp
 from tests.server.editor import FLEET, PATIENCE, Editor, session
 
+from torchpin.cli.extras import install_line
+
 ODD = "# 🔥漢字\t\nnumpy ; '🔥' in '漢'\n# é\ntorch==2.14.1  # 🔥\n"
 
 
@@ -368,7 +370,8 @@ def test_without_pygls_the_command_to_install_it_is_told(missing: str) -> None:
     )
     assert done.returncode == 2
     assert "the language server needs pygls" in done.stderr
-    assert "pip install 'torchpin[server]'" in done.stderr
+    assert f"run: {install_line('server')}" in done.stderr
+    assert "[server]" in install_line("server")
     assert done.stdout == ""
 
 

@@ -8,8 +8,6 @@ import sys
 from torchpin.cli.parser import Parser, add_catalog, add_fleet, add_policy
 from torchpin.errors import UsageError
 
-INSTALL = "pip install 'torchpin[server]'"
-
 
 def parser() -> Parser:
     """Return the parser of ``server``."""
@@ -38,8 +36,11 @@ def main(argv: list[str]) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol", "cattrs", "attrs"):
             raise
+        from torchpin.cli.extras import install_line
+
         raise UsageError(
-            "the language server needs pygls, which is not installed", hint=f"run: {INSTALL}"
+            "the language server needs pygls, which is not installed",
+            hint=f"run: {install_line('server')}",
         ) from error
     import os
 
