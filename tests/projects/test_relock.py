@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import stat
 import subprocess
 import sys
@@ -16,9 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.clients.installs import catalog_wheels, plain_wheel  # noqa: E402
-from tests.clients.runners import clean_environment  # noqa: E402
 from tests.clients.stub_server import Stub  # noqa: E402
-from tests.projects.project_oracle import UvLock, interpreters  # noqa: E402
+from tests.projects.project_oracle import UvLock  # noqa: E402
+from tests.projects.surroundings import uv_knows_only  # noqa: E402
 from tests.projects.uv_lock_walk import parse  # noqa: E402
 from tools.record_golden import torchpin  # noqa: E402
 
@@ -66,15 +65,7 @@ def project(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
         assert uv.run(work, "lock").returncode == 0
         manifest.write_text(text, "utf-8", newline="\n")
         assert uv.run(work, "lock").returncode == 0
-    for name in list(os.environ):
-        if name.startswith(("UV_", "PIP_")):
-            monkeypatch.delenv(name)
-    environment = {k: v for k, v in clean_environment().items() if k.startswith("UV_")}
-    del environment["UV_NO_CONFIG"]
-    environment |= {"UV_CACHE_DIR": str(tmp_path / "cache"), "UV_DEFAULT_INDEX": stub.pypi}
-    environment["UV_PYTHON"] = interpreters()[0][1]
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
+    uv_knows_only(stub, tmp_path, monkeypatch)
     return work
 
 

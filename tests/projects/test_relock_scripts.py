@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,9 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.clients.installs import catalog_wheels, plain_wheel  # noqa: E402
-from tests.clients.runners import clean_environment, uv_binary  # noqa: E402
+from tests.clients.runners import uv_binary  # noqa: E402
 from tests.clients.stub_server import Stub  # noqa: E402
-from tests.projects.project_oracle import interpreters  # noqa: E402
+from tests.projects.surroundings import uv_knows_only  # noqa: E402
 from tests.projects.uv_lock_walk import parse  # noqa: E402
 from tools.record_golden import torchpin  # noqa: E402
 
@@ -53,15 +52,7 @@ def folder(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder, and an environment in which uv knows nothing but the stub."""
     if uv_binary() is None:
         pytest.skip("uv is not installed")
-    for name in list(os.environ):
-        if name.startswith(("UV_", "PIP_")):
-            monkeypatch.delenv(name)
-    environment = {k: v for k, v in clean_environment().items() if k.startswith("UV_")}
-    del environment["UV_NO_CONFIG"]
-    environment |= {"UV_CACHE_DIR": str(tmp_path / "cache"), "UV_DEFAULT_INDEX": stub.pypi}
-    environment["UV_PYTHON"] = interpreters()[0][1]
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
+    uv_knows_only(stub, tmp_path, monkeypatch)
     work = tmp_path / "scripts"
     work.mkdir()
     (work / "torchpin.toml").write_text(FLEET, "utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.clients.installs import catalog_wheels, plain_wheel  # noqa: E402
-from tests.clients.runners import Where, clean_environment  # noqa: E402
+from tests.clients.runners import Where  # noqa: E402
 from tests.clients.stub_server import Stub  # noqa: E402
-from tests.projects.project_oracle import UvLock, interpreters, values_of  # noqa: E402
+from tests.projects.project_oracle import UvLock, values_of  # noqa: E402
+from tests.projects.surroundings import uv_knows_only  # noqa: E402
 from tests.projects.uv_lock_walk import installed, parse  # noqa: E402
 from tools.record_golden import files_of, torchpin  # noqa: E402
 
@@ -199,15 +199,7 @@ def test_what_stops_the_whole_workspace_is_told_once(tmp_path: Path) -> None:
 
 @pytest.fixture
 def only_the_stub(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.startswith(("UV_", "PIP_")):
-            monkeypatch.delenv(name)
-    environment = {k: v for k, v in clean_environment().items() if k.startswith("UV_")}
-    del environment["UV_NO_CONFIG"]
-    environment |= {"UV_CACHE_DIR": str(tmp_path / "cache"), "UV_DEFAULT_INDEX": stub.pypi}
-    environment["UV_PYTHON"] = interpreters()[0][1]
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
+    uv_knows_only(stub, tmp_path, monkeypatch)
 
 
 @pytest.mark.usefixtures("only_the_stub")
